@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_is_consistent() {
+    fn command_definition_passes_the_clap_debug_assertions() {
         definition().debug_assert();
     }
 
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_alone_mean_what_they_mean_to_the_whole_command_line() {
+    fn flags_only_parser_agrees_with_the_full_command_line_parser() {
         for line in ["atlas", "atlas --target T --theme dark --fresh --ascii", "atlas --workload-dir d --measured a b"]
         {
             let alone = Interface::try_parse_from(line.split(' ')).unwrap();
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_files_stand_before_or_behind_the_subcommand() {
+    fn workload_dir_flag_parses_before_and_after_the_subcommand() {
         for line in ["atlas --workload-dir d compare", "atlas compare --workload_dir d"] {
             let cli = Cli::try_parse_from(line.split(' ')).unwrap();
             assert_eq!(cli.globals.workload_dir.as_deref(), Some(std::path::Path::new("d")));

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ascii_says_the_same_and_control_characters_never_pass() {
+    fn ascii_transliterates_symbols_and_control_characters_are_replaced() {
         assert_eq!(Charset::Ascii.write("a × b … 3 µs"), "a x b ... 3 us");
         assert_eq!(Charset::Unicode.write("a × b\n"), "a × b\n");
         assert_eq!(Charset::Unicode.write("a\u{1b}[31mb"), "a?[31mb");

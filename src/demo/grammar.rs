@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_of_the_grammar_is_read() {
+    fn parser_accepts_every_rule_of_the_condition_grammar() {
         let expect = parse("tokens_per_sec > 2_000");
         assert_eq!(expect.left.figure(), Some(&figure(Source::Stage, "tokens_per_sec", None)));
         let Test::Compare(comparison, right) = &expect.test else { unreachable!() };
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_was_found_where_and_what_was_expected() {
+    fn condition_errors_name_the_found_token_the_expectation_and_the_position() {
         for (text, expected) in [
             (
                 "",

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_and_changes_are_those_on_the_screen() {
+    fn narration_placeholders_expand_to_formatted_values_and_changes() {
         let now = |metric: &'static Metric| (metric.name == "tpot_ms").then_some(42.0);
         let before = |metric: &'static Metric| (metric.name == "tpot_ms").then_some(21.0);
         let text = "A token takes {tpot_ms}, {change tpot} than before; {power_w}.";

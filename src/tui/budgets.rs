@@ -51,7 +51,7 @@ fn a_frame_stays_within_its_budget() {
 const LEANEST_ELSEWHERE: usize = 186;
 
 #[test]
-fn a_step_sends_no_more_than_the_leanest_program_elsewhere() {
+fn median_bytes_per_cursor_step_stay_within_the_leanest_other_program() {
     let keys: Vec<&str> = std::iter::once("K").chain(["j"; 10]).chain(["k"; 10]).collect();
     let mut steps = bytes((120, 40), &keys).split_off(2);
     sort::ascending(&mut steps);

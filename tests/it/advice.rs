@@ -30,7 +30,7 @@ fn verdict(estimate: &Estimate) -> Verdict {
 }
 
 #[test]
-fn what_advice_promises_is_what_an_estimate_with_its_changes_says() {
+fn advice_gains_equal_the_estimate_with_its_changes_applied() {
     let library = plans::library();
     let (mut described, mut names) = (0, BTreeSet::new());
     for (parts, scenario) in plans::all(&library) {
@@ -68,7 +68,7 @@ fn what_advice_promises_is_what_an_estimate_with_its_changes_says() {
 
 /// Scenarios with a mistake, each with the rule that must find it.
 #[test]
-fn mistakes_are_found_by_the_rule_that_is_about_them() {
+fn each_known_mistake_is_found_by_its_rule() {
     let library = plans::library();
     let mut missed = Vec::new();
     for (target, workload, set, rule) in [
@@ -116,7 +116,7 @@ fn mistakes_are_found_by_the_rule_that_is_about_them() {
 }
 
 #[test]
-fn rules_are_many_and_each_has_a_reason_and_a_source() {
+fn every_advice_rule_is_unique_and_has_a_reason_and_a_source() {
     let mut seen = BTreeSet::new();
     for rule in advice::rules() {
         assert!(!rule.reason.is_empty() && rule.source.len() > 10, "{}", rule.name);
@@ -128,7 +128,7 @@ fn rules_are_many_and_each_has_a_reason_and_a_source() {
 }
 
 #[test]
-fn every_change_that_is_said_to_fit_fits_and_is_small() {
+fn every_proposed_memory_fix_fits() {
     let library = plans::library();
     let mut fixed = 0;
     for (parts, scenario) in plans::all(&library) {
@@ -151,7 +151,7 @@ fn every_change_that_is_said_to_fit_fits_and_is_small() {
 }
 
 #[test]
-fn a_model_too_large_for_one_device_is_cut_or_quantized() {
+fn fixes_for_an_oversized_model_include_tp_and_lower_precision() {
     let library = plans::library();
     let (parts, scenario) = plans::one(&library, "h100x8", "serve_70b_one", &[]);
     let estimate = engine::estimate(&scenario);
@@ -164,7 +164,7 @@ fn a_model_too_large_for_one_device_is_cut_or_quantized() {
 }
 
 #[test]
-fn a_long_sequence_without_recomputation_is_reported_how_to_fit() {
+fn fixes_for_a_long_sequence_include_recomputation() {
     let library = plans::library();
     let (parts, scenario) = plans::one(&library, "h100x8", "train_long", &[]);
     let estimate = engine::estimate(&scenario);
@@ -177,7 +177,7 @@ fn a_long_sequence_without_recomputation_is_reported_how_to_fit() {
 }
 
 #[test]
-fn the_objective_decides_what_is_advised() {
+fn latency_advice_never_raises_concurrency_and_throughput_changes_it() {
     let library = plans::library();
     let (parts, scenario) = plans::one(&library, "h100x8", "serve_8b", &[("concurrency", "64")]);
     let estimate = engine::estimate(&scenario);
@@ -204,7 +204,7 @@ fn names(all: &[advice::Advice]) -> Vec<&'static str> {
 }
 
 #[test]
-fn advice_that_asks_for_more_and_gains_less_is_left_out() {
+fn dominated_advice_is_omitted() {
     let library = plans::library();
     for (parts, scenario) in plans::all(&library) {
         let estimate = engine::estimate(&scenario);
@@ -227,7 +227,7 @@ fn advice_that_asks_for_more_and_gains_less_is_left_out() {
 }
 
 #[test]
-fn traffic_is_no_setting() {
+fn advice_never_changes_workload_traffic_properties() {
     let library = plans::library();
     for (parts, scenario) in plans::all(&library) {
         let estimate = engine::estimate(&scenario);
@@ -268,7 +268,7 @@ fn nothing_is_advised_that_the_software_cannot_run() {
 }
 
 #[test]
-fn what_an_expert_tries_first_is_tried() {
+fn advice_includes_the_standard_expert_optimizations() {
     // Large mixture-of-experts models: attention groups beside shared experts, speculative decoding, 4-bit floating
     // point.
     let all = shipped("b200-8", "deepseek-v3-serve", &[]);
@@ -311,7 +311,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_turned_fixes_run_and_derivations_add_up(
+    fn fixes_run_and_explanations_add_up_for_random_knobs(
         target in 0usize..11,
         workload in 0usize..15,
         turned in proptest::collection::vec((0usize..KNOBS.len(), 0.0f64..1.0), 0..6),

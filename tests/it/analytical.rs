@@ -63,7 +63,7 @@ fn sound(scenario: &Scenario, estimate: &Estimate) {
 }
 
 #[test]
-fn the_engine_follows_the_target_and_the_knob_overrules_it() {
+fn engine_defaults_to_the_target_and_the_engine_knob_overrides_it() {
     let parts = parts("h100x8", "llama3_8b_train");
     let (scenario, estimate) = answer(&parts, &[]);
     assert_eq!(scenario.engine, Engine::Analytical);
@@ -80,7 +80,7 @@ fn the_engine_follows_the_target_and_the_knob_overrules_it() {
 }
 
 #[test]
-fn what_the_engine_lacks_is_named_all_at_once() {
+fn analytical_engine_names_the_missing_accelerator_field() {
     let library = Library::load(&Sources::built_in(), None);
     let parts = Parts::find(&library, "GROQ_LPU_NODE", "gpt5_1t_train").unwrap();
     let overrides = Overrides::from([(Knob::Engine, Setting::Choice("analytical".into()))]);
@@ -89,7 +89,7 @@ fn what_the_engine_lacks_is_named_all_at_once() {
 }
 
 #[test]
-fn answers_are_sound_and_near_what_such_machines_do() {
+fn estimates_are_valid_and_near_published_throughput() {
     let train = answer(&parts("h100x8", "llama3_8b_train"), &[]);
     sound(&train.0, &train.1);
     // 8B in bf16 with FSDP: published runs on eight H100 achieve 8 to 13 thousand tokens/s per accelerator.
@@ -111,7 +111,7 @@ fn replicas_fill_the_target_unless_their_number_is_stated() {
 }
 
 #[test]
-fn what_cannot_run_says_why() {
+fn infeasible_scenarios_return_a_verdict_with_the_cause() {
     let verdict =
         |workload: &str, knobs: &[(Knob, &str)]| answer(&parts("h100x8", workload), knobs).1.detail.unwrap().verdict;
     assert!(matches!(verdict("llama3_8b_train", &[(Knob::Dp, "16")]), Verdict::Accelerators { needs: 16.0, has: 8.0 }));
@@ -128,7 +128,7 @@ fn what_cannot_run_says_why() {
 }
 
 #[test]
-fn a_schedule_is_answered_phase_by_phase() {
+fn schedule_is_estimated_per_phase_and_totals_are_time_weighted() {
     let (scenario, estimate) = answer(&parts("h100x8", "llama3_70b_day"), &[]);
     let [quiet, spike, long] = &estimate.phases[..] else { panic!("{:?}", estimate.phases) };
     let wait = |figures: &atlas_plan::estimate::Figures| figures.queue.unwrap().wait.p99;
@@ -152,7 +152,7 @@ fn a_schedule_is_answered_phase_by_phase() {
 }
 
 #[test]
-fn money_and_links_scale_as_they_must() {
+fn costs_scale_with_prices_and_speed_with_bandwidth_and_prefix_hits() {
     let parts = parts("h100x8", "llama3_70b_serve");
     let base = answer(&parts, &[(Knob::UsdPerKwh, "0.1"), (Knob::HourlyUsd, "10")]);
     let double = answer(&parts, &[(Knob::UsdPerKwh, "0.2"), (Knob::HourlyUsd, "20")]);
@@ -182,7 +182,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_knobs_give_a_sound_answer(workload in prop::sample::select(vec!["llama3_8b_train", "llama3_70b_serve"]), turns in turned()) {
+    fn any_knob_settings_give_a_valid_estimate(workload in prop::sample::select(vec!["llama3_8b_train", "llama3_70b_serve"]), turns in turned()) {
         use atlas_plan::knob::ValueType;
         let parts = parts("h100x8", workload);
         let mut scenario = Scenario::from_files(&parts);
@@ -211,7 +211,7 @@ proptest! {
 }
 
 #[test]
-fn a_frontier_trades_users_for_throughput() {
+fn efficient_frontier_points_trade_per_user_speed_for_throughput() {
     let parts = parts("h100x8", "llama3_70b_serve");
     let start = Scenario::from_files(&parts);
     let points = atlas_plan::search::frontier::frontier(&start, &parts, 65_536.0).unwrap();
@@ -225,7 +225,7 @@ fn a_frontier_trades_users_for_throughput() {
 }
 
 #[test]
-fn memory_that_the_package_does_not_come_with_is_reported_and_not_used() {
+fn memory_size_unknown_for_the_package_is_reported_and_replaced() {
     let used = |accelerator: &str, stated: f64| {
         let mut parts = parts("h100x8", "llama3_70b_serve");
         let sheet = library().catalog().accelerator(accelerator).unwrap();
@@ -246,7 +246,7 @@ fn memory_that_the_package_does_not_come_with_is_reported_and_not_used() {
 }
 
 #[test]
-fn a_global_batch_that_is_not_stated_keeps_pipeline_stages_busy_and_divides() {
+fn default_global_batch_is_a_multiple_of_the_pipeline_stages() {
     let step = |knobs: &[(Knob, &str)]| {
         let mut parts = parts("h100x8", "llama3_8b_train");
         let workload = std::sync::Arc::make_mut(&mut parts.workload);
@@ -276,7 +276,7 @@ fn a_global_batch_that_is_not_stated_keeps_pipeline_stages_busy_and_divides() {
 }
 
 #[test]
-fn a_layout_that_is_not_stated_has_as_few_tensor_parallel_ranks_as_the_weights_need() {
+fn default_serving_layout_uses_the_fewest_tp_ranks_that_fit_the_weights() {
     let layout = |accelerator: &str, knobs: &[(Knob, &str)]| {
         let mut parts = parts("h100x8", "llama3_70b_serve");
         let sheet = library().catalog().accelerator(accelerator).unwrap();
@@ -316,7 +316,7 @@ fn a_layout_that_is_not_stated_has_as_few_tensor_parallel_ranks_as_the_weights_n
 }
 
 #[test]
-fn a_training_layout_that_is_not_stated_has_as_few_ranks_as_the_model_states_need() {
+fn default_training_layout_uses_the_fewest_ranks_that_fit_the_states() {
     let library = Library::load(&Sources::built_in(), None);
     let layout = |target: &str, workload: &str, model: &str, knobs: &[(Knob, &str)]| {
         let mut parts = Parts::find(&library, target, workload).unwrap();
@@ -355,7 +355,7 @@ fn a_training_layout_that_is_not_stated_has_as_few_ranks_as_the_model_states_nee
 }
 
 #[test]
-fn experts_on_more_ranks_than_a_tensor_parallel_group_are_shared_by_attention_groups() {
+fn ep_larger_than_tp_turns_dp_replicas_into_attention_groups() {
     let resolved = |software: &str, knobs: &[(Knob, &str)]| {
         let library = Library::load(&Sources::built_in(), None);
         let parts = Parts::find(&library, "h200-sxm-64", "deepseek-v3-serve").unwrap();
@@ -376,7 +376,7 @@ fn experts_on_more_ranks_than_a_tensor_parallel_group_are_shared_by_attention_gr
 }
 
 #[test]
-fn software_that_is_not_stated_runs_on_the_accelerators_and_other_software_says_what_does() {
+fn software_defaults_to_one_the_target_supports_and_others_get_a_note() {
     let library = Library::load(&Sources::built_in(), None);
     let named = |target: &str, workload: &str, software: Option<&str>| {
         let mut parts = Parts::find(&library, target, workload).unwrap();
@@ -405,7 +405,7 @@ fn software_that_is_not_stated_runs_on_the_accelerators_and_other_software_says_
 }
 
 #[test]
-fn a_checkpoint_that_is_read_as_a_model_is_named_with_its_format() {
+fn checkpoint_resolved_to_a_model_is_noted_with_its_weight_format() {
     let library = Library::load(&Sources::built_in(), None);
     let note = |name: &str| {
         let mut parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-serve").unwrap();
@@ -423,7 +423,7 @@ fn a_checkpoint_that_is_read_as_a_model_is_named_with_its_format() {
 }
 
 #[test]
-fn replicas_that_cannot_share_the_global_batch_idle_where_few_do() {
+fn few_surplus_replicas_idle_when_they_do_not_divide_the_global_batch() {
     let replicas = |accelerators: u32, global: &str| {
         let mut parts = parts("h100x8", "llama3_8b_train");
         std::sync::Arc::make_mut(&mut parts.target).accelerators_per_node = accelerators.into();

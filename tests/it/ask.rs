@@ -19,7 +19,7 @@ fn values<'c>(command: &'c [&str], name: &str) -> Vec<&'c str> {
 }
 
 #[test]
-fn commands_in_answers_run_and_give_the_same_figure() {
+fn commands_in_answers_run_and_reproduce_the_metric() {
     let dir = tempfile::tempdir().unwrap();
     let mut ran: BTreeSet<Vec<String>> = BTreeSet::new();
     let mut held = 0;
@@ -60,7 +60,7 @@ fn commands_in_answers_run_and_give_the_same_figure() {
 }
 
 #[test]
-fn unclear_questions_exit_2_and_keep_file_names() {
+fn unclear_questions_exit_2_and_suggested_commands_keep_file_flags() {
     let dir = tempfile::tempdir().unwrap();
     let refused = atlas(dir.path(), &["ask", "why is the sky blue?"]).assert().code(2);
     assert!(

@@ -104,7 +104,7 @@ fn ask(dir: &Path, url: &str, variables: &[(&str, &str)]) -> Assert {
 }
 
 #[test]
-fn an_endpoint_is_answered_over_tls_only_if_its_certificate_is_trusted() {
+fn requests_are_sent_over_tls_only_to_a_trusted_endpoint() {
     if !are_here() {
         return;
     }
@@ -158,7 +158,7 @@ fn proxy(to: u16) -> (String, Receiver<(String, Vec<u8>)>) {
 }
 
 #[test]
-fn proxies_see_neither_key_nor_question() {
+fn proxy_traffic_contains_neither_key_nor_question() {
     if !are_here() {
         return;
     }

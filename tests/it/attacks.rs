@@ -26,7 +26,7 @@ fn limited(dir: &Path, arguments: &[&OsStr]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn files_are_written_whatever_bytes_their_names_have() {
+fn output_files_are_written_to_non_utf8_paths() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join(OsStr::from_bytes(NO_TEXT));
     std::fs::create_dir(&folder).unwrap();
@@ -50,7 +50,7 @@ fn files_are_written_whatever_bytes_their_names_have() {
 }
 
 #[test]
-fn pipes_and_endless_devices_in_the_history_are_named_and_not_waited_for() {
+fn non_regular_files_in_the_history_are_reported_without_blocking() {
     let dir = tempfile::tempdir().unwrap();
     let run = ["run"].into_iter().chain(SCENARIO).map(OsStr::new).collect::<Vec<_>>();
     assert_eq!(limited(dir.path(), &run).0, Some(0));

@@ -69,7 +69,7 @@ fn close(id: &str, what: &str, got: f64, expected: f64) -> f64 {
 }
 
 #[test]
-fn every_predecessor_case_is_answered_alike_through_import_and_engine() {
+fn predecessor_cases_match_after_import_and_round_trip_on_export() {
     let library = Library::load(&Sources::built_in(), None);
     let all = cases();
     assert!(all.len() >= 400);
@@ -111,7 +111,7 @@ fn every_predecessor_case_is_answered_alike_through_import_and_engine() {
 }
 
 #[test]
-fn what_ships_is_the_predecessor_base_and_is_not_listed() {
+fn built_in_dashboard_entries_match_the_predecessor_and_are_unlisted() {
     let library = Library::load(&Sources::built_in(), None);
     let (targets, workloads) = library.dashboard_entries();
     assert_eq!((targets.len(), workloads.len()), (8, 3));
@@ -129,7 +129,7 @@ fn what_ships_is_the_predecessor_base_and_is_not_listed() {
 }
 
 #[test]
-fn knobs_turn_the_dashboards_inputs_and_only_those_it_has() {
+fn only_the_knobs_that_the_dashboard_uses_change_its_estimate() {
     let library = Library::load(&Sources::built_in(), None);
     let parts = Parts::find(&library, "nvidia-h100-80gb", "llama-7b-training").unwrap();
     let base = Scenario::resolve(&parts, &dashboard()).unwrap();
@@ -164,7 +164,7 @@ fn knobs_turn_the_dashboards_inputs_and_only_those_it_has() {
 }
 
 #[test]
-fn every_figure_is_derived_to_what_it_is() {
+fn every_metric_equation_evaluates_to_its_value() {
     let library = Library::load(&Sources::built_in(), None);
     for (target, workload) in [("google-tpu-v5p", "llama-70b-training"), ("nvidia-v100-32gb", "mixtral-8x7b-training")]
     {
@@ -185,7 +185,7 @@ fn every_figure_is_derived_to_what_it_is() {
 }
 
 #[test]
-fn causes_multiply_to_the_difference_between_the_engines() {
+fn contrast_factors_multiply_to_the_ratio_of_the_engines() {
     let library = Library::load(&Sources::built_in(), None);
     let (targets, workloads) = library.dashboard_entries();
     let mut seen = 0;
@@ -233,7 +233,7 @@ fn bad_values_are_named_all_at_once() {
 }
 
 #[test]
-fn nothing_that_can_be_asked_makes_it_panic_or_lie_about_devices() {
+fn extreme_inputs_give_a_finite_positive_throughput() {
     for context in [1.0, 4096.0, 1e9] {
         for (dp, tp, pp) in [(1.0, 1.0, 1.0), (1e6, 1e6, 1e6)] {
             let i = estimator::Input {
@@ -263,7 +263,7 @@ fn nothing_that_can_be_asked_makes_it_panic_or_lie_about_devices() {
 }
 
 #[test]
-fn the_command_line_imports_exports_and_compares() {
+fn scenario_import_export_and_compare_agree_on_the_command_line() {
     let dir = tempfile::tempdir().unwrap();
     let described = |args: &[&str]| {
         let out = atlas(dir.path(), args).output().unwrap();

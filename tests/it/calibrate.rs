@@ -245,7 +245,7 @@ fn factor(bench: &RowPredictor<'_>, outcome: &Outcome) -> f64 {
 }
 
 #[test]
-fn three_runs_help_more_than_one_and_no_three_are_believed_without_bounds() {
+fn more_runs_improve_the_correction_and_outliers_have_bounded_influence() {
     let library = library();
     let target = library.target("h100-sxm-8").unwrap();
     let bench = RowPredictor::new(&library, target, None);
@@ -264,7 +264,7 @@ fn three_runs_help_more_than_one_and_no_three_are_believed_without_bounds() {
 }
 
 #[test]
-fn corrections_narrow_intervals_of_their_accelerator_only() {
+fn corrections_do_not_widen_intervals_or_apply_to_other_accelerators() {
     let library = library();
     let target = library.target("h100-sxm-8").unwrap();
     let bench = RowPredictor::new(&library, target, None);
@@ -410,7 +410,7 @@ fn after_three_runs_the_rest_of_a_source_is_predicted_no_worse() {
 }
 
 #[test]
-fn a_calibration_is_a_profile_with_provenance() {
+fn calibrated_profile_round_trips_with_its_provenance() {
     let library = library();
     let profile = library.profile_for(library.target(PREDECESSOR).unwrap()).unwrap().clone();
     let outcome = calibrated(&library, PREDECESSOR, &campaign(5, &profile));
@@ -463,7 +463,7 @@ fn a_target_without_coefficients_gets_a_profile_of_corrections_alone() {
 }
 
 #[test]
-fn guides_criteria_are_warned_of() {
+fn calibration_warns_about_rows_that_violate_measurement_criteria() {
     let library = library();
     let text = "mode,num_gpus,batch_size,tokens_per_second,utilization,std,samples\n\
                 training,1,1,500,0.5,100,5\n\
@@ -485,7 +485,7 @@ fn guides_criteria_are_warned_of() {
 }
 
 #[test]
-fn labels_make_pairs_and_baselines() {
+fn switch_pairs_and_baseline_labels_yield_calibration_parameters() {
     let library = library();
     let mut all = Vec::new();
     for (switch, share) in [(true, 0.62), (false, 0.55)] {
@@ -521,7 +521,7 @@ fn rows_of_another_accelerator_are_refused_with_their_device() {
 }
 
 #[test]
-fn what_is_no_measurement_says_so() {
+fn invalid_measurement_files_are_refused_with_the_reason() {
     for (text, word) in [
         ("", "empty"),
         ("a,b\n1,2\n", "no known format"),
@@ -553,7 +553,7 @@ proptest! {
 
     /// Whatever the table contains: no panic, all values found are plausible, and the profile can be read.
     #[test]
-    fn no_table_makes_it_absurd(
+    fn random_tables_give_parameters_in_range_and_a_readable_profile(
         names in prop::sample::subsequence(
             vec![
                 "mode", "num_gpus", "tp", "pp", "batch", "global_batch", "seq_len", "generate", "tokens_per_sec",

@@ -90,7 +90,7 @@ fn interrupted_in(dir: &Path, arguments: &str, signal: &str, after: Duration) ->
 }
 
 #[test]
-fn long_work_ends_soon_after_a_signal_and_says_that_it_is_a_part() {
+fn interrupted_commands_fail_and_mark_partial_output() {
     let simulated = format!("simulate {SERVING} --replications 10000 --format json");
     let large = "simulate --target h100-sxm-1024 --workload llama3.1-405b-train --set global=65536 --replications 100";
     let scaled = format!("scale {TRAINING} --nodes 1,2,4,8,16,32,64,128,256,512,1024 --replications 200");
@@ -141,7 +141,7 @@ const LONG: [(&str, &str); 17] = [
 ];
 
 #[test]
-fn every_long_command_ends_soon_after_a_signal_and_nothing_partial_looks_complete() {
+fn every_long_command_ends_after_a_signal_and_marks_partial_output() {
     for (index, (arguments, mark)) in LONG.into_iter().enumerate() {
         let arguments = arguments.replace("SERVING", SERVING).replace("TRAINING", TRAINING);
         // Both before and after the work has started.

@@ -60,7 +60,7 @@ fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
 }
 
 #[test]
-fn the_binary_holds_what_the_files_say() {
+fn built_in_catalog_equals_the_workload_files() {
     let catalog = Catalog::built_in();
     let mut accelerators: Vec<Accelerator> =
         accelerator_files().iter().flat_map(|path| decoded(path, Accelerator::decode)).collect();
@@ -134,7 +134,7 @@ fn parameters_add_up_to_the_published_count() {
 }
 
 #[test]
-fn active_parameters_are_those_published_but_for_embeddings() {
+fn active_parameters_match_the_published_counts_up_to_embeddings() {
     // Vendors that exclude embeddings (and some also the output layer) from active parameters.
     let without_embeddings = [
         "gpt-oss-20b",
@@ -162,7 +162,7 @@ fn active_parameters_are_those_published_but_for_embeddings() {
 }
 
 #[test]
-fn attention_is_reported_from_the_heads() {
+fn attention_kind_is_derived_from_the_head_counts() {
     let catalog = Catalog::built_in();
     let sharing = |id: &str| catalog.model(id).unwrap().transformer().unwrap().sharing();
     assert_eq!(sharing("llama-2-7b"), Sharing::MultiHead);
@@ -238,7 +238,7 @@ fn measured_accelerators_and_models_resolve() {
 }
 
 #[test]
-fn unknown_names_are_reported_the_nearest() {
+fn unknown_catalog_names_get_the_nearest_suggestion() {
     let catalog = Catalog::built_in();
     let problem = catalog.accelerator("nvidia-h100-smx-80gb").unwrap_err();
     assert_eq!(problem.help.as_deref(), Some("did you mean `nvidia-h100-sxm-80gb`?"));
@@ -249,7 +249,7 @@ fn unknown_names_are_reported_the_nearest() {
 }
 
 #[test]
-fn user_files_lie_over_what_ships_and_a_broken_one_keeps_its_last_entries() {
+fn user_files_override_built_in_entries_and_broken_ones_keep_the_last() {
     let dir = tempfile::tempdir().unwrap();
     let sources = Sources { config_dir: Some(dir.path().to_owned()), ..Sources::default() };
     let layer = dir.path().join("workload");
@@ -282,7 +282,7 @@ fn user_files_lie_over_what_ships_and_a_broken_one_keeps_its_last_entries() {
 }
 
 #[test]
-fn the_entries_of_a_file_say_what_it_holds() {
+fn catalog_file_type_is_detected_from_its_entries() {
     let part = |path: &Path| {
         let file: Arc<str> = path.display().to_string().into();
         let mut problems = Diagnostics::new();
@@ -301,7 +301,7 @@ fn the_entries_of_a_file_say_what_it_holds() {
 }
 
 #[test]
-fn names_of_published_checkpoints_find_their_model_and_the_format_of_its_weights() {
+fn checkpoint_names_resolve_to_their_model_and_weight_format() {
     let catalog = Catalog::built_in();
     for (name, id, format) in [
         ("Qwen/Qwen3-32B-FP8", "qwen3-32b", Some(Format::Fp8)),

@@ -15,7 +15,7 @@ fn json_file(path: &Path) -> Value {
 }
 
 #[test]
-fn help_version_and_usage() {
+fn help_and_version_exit_0_and_usage_errors_exit_2() {
     let dir = temp();
     let help = stdout(&atlas(dir.path(), &["--help"]).assert().code(0));
     for subcommand in ["run", "optimize", "report", "compare", "demo", "check", "ingest", "tui", "completions"] {
@@ -96,7 +96,7 @@ fn the_predecessor_commands_work_and_agree() {
 }
 
 #[test]
-fn data_formats_carry_the_record_and_nothing_else() {
+fn json_yaml_and_csv_output_contain_the_same_record() {
     let dir = temp();
     let run = |format: &str| {
         let args = ["run", "--target", "GROQ_LPU_NODE", "--workload", "gpt5_1t_inference", "--set", "num_nodes=4"];
@@ -140,7 +140,7 @@ fn every_bad_assignment_is_named_at_once() {
 }
 
 #[test]
-fn unknown_names_are_reported_together_with_what_there_is() {
+fn unknown_target_and_workload_are_reported_together_with_suggestions() {
     let dir = temp();
     let run = atlas(dir.path(), &["run", "--target", "GROQ_LPU_NOD", "--workload", "gpt"]).assert().code(1);
     let described = stderr(&run);
@@ -272,7 +272,7 @@ fn broken_records_are_diagnosed_in_full() {
 }
 
 #[test]
-fn what_was_set_survives_into_the_optimization() {
+fn optimize_keeps_the_seed_and_settings_of_the_record() {
     let dir = temp();
     let args = ["run", "--target", "GROQ_LPU_NODE", "--workload", "gpt5_1t_train", "--set", "num_nodes=2", "--seed=7"];
     atlas(dir.path(), &args).assert().code(0);
@@ -309,7 +309,7 @@ fn report_rows_agree_with_the_goldens() {
 }
 
 #[test]
-fn reports_name_what_they_leave_out() {
+fn report_names_the_files_it_skips() {
     let dir = temp();
     atlas(dir.path(), &["report"]).assert().code(1);
     atlas(dir.path(), &["run", "--target", "GROQ_LPU_NODE", "--workload", "gpt5_1t_train"]).assert().code(0);
@@ -325,7 +325,7 @@ fn reports_name_what_they_leave_out() {
 }
 
 #[test]
-fn checks_exit_by_what_they_find() {
+fn check_exit_status_reflects_errors_but_not_warnings() {
     let dir = temp();
     let run = atlas(dir.path(), &["check"]).assert().code(0);
     assert!(stdout(&run).contains(" targets, ") && stdout(&run).contains(" workloads, 3 profiles"), "{}", stdout(&run));
@@ -388,7 +388,7 @@ fn the_predecessor_examples_load() {
 }
 
 #[test]
-fn completions_for_every_shell() {
+fn completions_are_generated_for_every_supported_shell() {
     let dir = temp();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stdout(&atlas(dir.path(), &["completions", shell]).assert().code(0));
@@ -431,7 +431,7 @@ fn analytical(dir: &Path) -> String {
 }
 
 #[test]
-fn explain_tells_a_figure_down_to_where_its_inputs_were_written() {
+fn explain_traces_a_metric_to_the_locations_of_its_inputs() {
     let dir = temp();
     let files = analytical(dir.path());
     let ask = |metric: &str, more: &[&str]| {
@@ -455,7 +455,7 @@ fn explain_tells_a_figure_down_to_where_its_inputs_were_written() {
 }
 
 #[test]
-fn advise_says_what_to_turn_and_what_makes_a_scenario_run() {
+fn advise_lists_knob_changes_and_fixes_for_infeasible_scenarios() {
     let dir = temp();
     let files = analytical(dir.path());
     let ask = |workload: &str, more: &[&str]| {
@@ -480,7 +480,7 @@ fn advise_says_what_to_turn_and_what_makes_a_scenario_run() {
 }
 
 #[test]
-fn run_ends_with_what_bounds_it_where_time_and_memory_go_and_advice() {
+fn run_prints_bottleneck_verdict_breakdowns_and_advice() {
     let dir = temp();
     let files = analytical(dir.path());
     let args = ["run", "--workload-dir", &files, "--target", "node", "--workload", "train"];
@@ -496,7 +496,7 @@ fn run_ends_with_what_bounds_it_where_time_and_memory_go_and_advice() {
 }
 
 #[test]
-fn an_overload_is_an_answer() {
+fn overload_exits_0_and_is_reported_as_a_verdict() {
     let dir = temp();
     let args = ["run", "--target", "h100-sxm-8", "--workload", "llama3.1-70b-serve", "--set", "request_rate=1000"];
     let run = atlas(dir.path(), &args).assert().code(0);

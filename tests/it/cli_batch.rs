@@ -56,7 +56,7 @@ fn every_golden_run_agrees() {
 }
 
 #[test]
-fn answers_name_the_measured_rows_behind_them_on_request() {
+fn batch_results_include_measured_evidence_only_with_the_flag() {
     let line = |target: &str| json!({ "target": target, "workload": "llama3.1-70b-serve" }).to_string() + "\n";
     let text = line("h100-sxm-8") + &line("GROQ_LPU_NODE");
     let with = answers(&["--evidence"], text.clone());
@@ -102,7 +102,7 @@ fn every_golden_optimization_agrees() {
 }
 
 #[test]
-fn names_stand_for_what_is_in_the_files() {
+fn named_and_inline_entries_give_the_same_batch_result() {
     let goldens = goldens();
     let case = cases(&goldens, "cli_run").find(|case| case["inputs"]["target"] == "@NVIDIA_H100_8x_NVLink").unwrap();
     let mut inline = line(&goldens, case);
@@ -121,7 +121,7 @@ fn names_stand_for_what_is_in_the_files() {
 }
 
 #[test]
-fn answers_hold_every_figure_that_screens_show() {
+fn batch_results_contain_cost_energy_and_utilization_metrics() {
     let line = |set: &str| {
         let target = r#""target":"h100-sxm-8","workload":"llama3.1-8b-train""#;
         format!("{{\"id\":1,{target},\"knobs\":{{\"train_tokens\":1e12{set}}}}}\n")
@@ -145,7 +145,7 @@ fn answers_hold_every_figure_that_screens_show() {
 const GOOD: &str = r#"{"id":"good","target":"GROQ_LPU_NODE","workload":"gpt5_1t_inference"}"#;
 
 #[test]
-fn a_bad_line_is_an_error_line_and_never_the_end() {
+fn invalid_batch_line_yields_an_error_line_and_the_batch_continues() {
     let long = format!(r#"{{"id":9,"target":"{}"}}"#, "x".repeat(17 << 20));
     let deep = format!(r#"{{"id":10,"target":{}1{}}}"#, "[".repeat(5000), "]".repeat(5000));
     let bad: [(&[u8], Value, &[&str]); 15] = [
@@ -198,7 +198,7 @@ fn a_bad_line_is_an_error_line_and_never_the_end() {
 }
 
 #[test]
-fn ids_and_seeds_come_through_as_they_were() {
+fn batch_ids_are_echoed_verbatim_and_equivalent_seeds_agree() {
     let dir = tempfile::tempdir().unwrap();
     let line = |id: &str, seed: &str| {
         format!(r#"{{"seed":{seed},"id":{id},"target":"GROQ_LPU_NODE","workload":"gpt5_1t_train"}}"#) + "\n"
@@ -217,7 +217,7 @@ fn ids_and_seeds_come_through_as_they_were() {
 }
 
 #[test]
-fn coefficients_that_make_no_sense_are_errors_of_their_line() {
+fn invalid_profile_coefficient_is_an_error_of_its_batch_line() {
     let goldens = goldens();
     let mut absurd = line(&goldens, cases(&goldens, "run").next().unwrap());
     absurd["profile"]["throughput"]["overhead_weight"] = json!(-1);
@@ -226,7 +226,7 @@ fn coefficients_that_make_no_sense_are_errors_of_their_line() {
 }
 
 #[test]
-fn knobs_of_the_command_line_lie_under_those_of_the_lines() {
+fn knobs_of_a_batch_line_override_those_of_the_command_line() {
     let text = r#"{"id":1,"target":"GROQ_LPU_NODE","workload":"gpt5_1t_train"}
 {"id":2,"target":"GROQ_LPU_NODE","workload":"gpt5_1t_train","knobs":{"num_nodes":1},"seed":1337}"#;
     let plain = answers(&[], text);
@@ -274,7 +274,7 @@ fn spawn(args: &[&str]) -> std::process::Child {
 }
 
 #[test]
-fn a_line_is_answered_before_the_next_is_asked() {
+fn batch_result_is_flushed_before_the_next_line_is_read() {
     let mut child = spawn(&["run", "--batch", "-"]);
     let mut ask = child.stdin.take().unwrap();
     let mut hear = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -289,7 +289,7 @@ fn a_line_is_answered_before_the_next_is_asked() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn closed_stdout_ends_the_command_successfully() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("many.jsonl");
     std::fs::write(&file, format!("{GOOD}\n").repeat(3000)).unwrap();
@@ -326,7 +326,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 }
 
 #[test]
-fn input_that_is_not_there_is_a_failure() {
+fn unreadable_batch_input_exits_1() {
     let dir = tempfile::tempdir().unwrap();
     let run = atlas(dir.path(), &["run", "--batch", "gone.jsonl"]).assert().code(1);
     assert!(stderr(&run).contains("error: cannot read gone.jsonl"), "{}", stderr(&run));

@@ -32,7 +32,7 @@ fn json(text: &str) -> Value {
 const PREDECESSOR: &str = "NVIDIA_H100_8x_NVLink";
 
 #[test]
-fn a_profile_is_written_where_it_is_in_force_and_never_over_another() {
+fn calibrate_writes_the_active_profile_and_overwrites_only_with_force() {
     let dir = measurements();
     let args = ["calibrate", "sweep.csv", "ib.csv:fabric=IB", "roce.csv:fabric=RoCE", "--target", PREDECESSOR];
     let first = atlas(dir.path(), &args).assert().code(0);
@@ -59,7 +59,7 @@ fn a_profile_is_written_where_it_is_in_force_and_never_over_another() {
 }
 
 #[test]
-fn a_dry_run_writes_nothing_and_json_says_all() {
+fn calibrate_dry_run_writes_nothing_and_prints_json_parameters() {
     let dir = measurements();
     let args = ["calibrate", "sweep.csv", "--target", PREDECESSOR, "--dry-run", "--format", "json"];
     let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
@@ -79,7 +79,7 @@ fn a_dry_run_writes_nothing_and_json_says_all() {
 }
 
 #[test]
-fn a_real_log_gives_corrections_that_the_engine_heeds_and_states() {
+fn corrections_from_a_real_log_are_applied_and_noted_in_run_output() {
     let dir = measurements();
     let args = ["calibrate", "run.json.gz", "--target", "mi300x-8", "--workload", "llama3.1-8b-compare"];
     let made = atlas(dir.path(), &args).assert().code(0);
@@ -105,7 +105,7 @@ fn a_real_log_gives_corrections_that_the_engine_heeds_and_states() {
 }
 
 #[test]
-fn cells_that_cannot_be_meant_are_refused_with_their_place() {
+fn invalid_measurement_cells_are_refused_with_their_position() {
     let dir = tempfile::tempdir().unwrap();
     let text = "mode,num_gpus,tp,precision,model,seq_len,tokens_per_sec\n\
                 trainin,8,1,bf16,llama-3.1-8b,2048,80000\n\
@@ -156,7 +156,7 @@ fn bad_arguments_are_reported_all_at_once() {
 }
 
 #[test]
-fn a_plan_orders_measurements_and_writes_scripts_that_a_shell_can_read() {
+fn calibration_plan_orders_measurements_and_writes_valid_shell_scripts() {
     let dir = tempfile::tempdir().unwrap();
     let args = ["calibrate", "--plan", "--target", "h100-sxm-64", "--out", "plan", "--format", "json"];
     let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
@@ -189,7 +189,7 @@ fn a_plan_orders_measurements_and_writes_scripts_that_a_shell_can_read() {
 
 /// A plan does not propose what has been measured well.
 #[test]
-fn a_plan_knows_what_was_measured() {
+fn calibration_plan_defers_what_existing_measurements_cover() {
     let dir = measurements();
     let first = |files: &[&str]| {
         let mut args = vec!["calibrate", "--plan", "--dry-run", "--target", PREDECESSOR, "--format", "json"];
@@ -204,7 +204,7 @@ fn a_plan_knows_what_was_measured() {
 }
 
 #[test]
-fn a_calibration_is_validated_by_the_guides_checks() {
+fn validate_runs_the_checks_of_the_calibration_guide() {
     let dir = measurements();
     let validate = |extra: &[&str]| {
         let mut args = vec!["validate", "--measured", "sweep.csv", "--target", PREDECESSOR];

@@ -33,7 +33,7 @@ fn log_reports_list_missing_fields_and_sources() {
 }
 
 #[test]
-fn what_is_set_completes_the_measurement() {
+fn set_values_and_workload_complete_the_measurement() {
     let dir = logs();
     let args = ["ingest", "logs/train.log.gz", "--set", "seq_len=4096", "--format", "benchmark"];
     let run = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
@@ -55,7 +55,7 @@ fn what_is_set_completes_the_measurement() {
 }
 
 #[test]
-fn a_directory_is_read_file_by_file_and_power_joined_with_the_benchmark() {
+fn directory_ingest_reads_each_file_and_joins_power_with_the_benchmark() {
     let dir = logs();
     let assert = atlas(dir.path(), &["ingest", "logs", "--format", "json"]).assert().code(0);
     let all = json(&stdout(&assert));
@@ -78,7 +78,7 @@ fn a_stream_is_read_from_stdin() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_with_its_place_and_what_to_do() {
+fn ingest_errors_state_the_cause_and_the_expected_input() {
     let dir = logs();
     for (args, code, expected) in [
         (&["ingest", "logs/notes.txt"][..], 1, "format in 1 lines; the file begins with \"remember the milk\""),
@@ -97,7 +97,7 @@ fn what_cannot_be_read_is_said_with_its_place_and_what_to_do() {
 }
 
 #[test]
-fn measured_runs_stand_side_by_side_with_what_they_cost_and_a_prediction() {
+fn compare_measured_lists_runs_with_cost_metrics_and_a_prediction() {
     let dir = logs();
     let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/logs");
     std::fs::copy(from.join("tprimat/train_amd_prim_llama.json.gz"), dir.path().join("amd.json.gz")).unwrap();

@@ -42,7 +42,7 @@ fn is_picture(dir: &Path, name: &str) {
 }
 
 #[test]
-fn presets_write_everything_and_their_configuration_repeats_them() {
+fn presets_write_all_outputs_and_the_written_config_reproduces_them() {
     let dir = temp();
     for preset in ["small", "medium", "large"] {
         let out = dir.path().join(preset);
@@ -120,7 +120,7 @@ fn predecessor_configurations_load_unchanged() {
 }
 
 #[test]
-fn the_predecessor_directory_is_written_where_the_file_says_so() {
+fn results_are_written_to_the_output_directory_of_the_config() {
     let dir = temp();
     std::fs::write(dir.path().join("c.yaml"), "name: x\noutput_directory: res\ntraining: {num_iterations: 2}\n")
         .unwrap();
@@ -132,7 +132,7 @@ fn the_predecessor_directory_is_written_where_the_file_says_so() {
 }
 
 #[test]
-fn every_problem_of_a_configuration_comes_with_its_place() {
+fn every_config_error_has_a_line_and_column() {
     let dir = temp();
     let text = "hardware:\n  compute_tflops: fast\ntraining: {num_nodes: -1}\nsimulate: {jitter: much, sped: 1}\n";
     std::fs::write(dir.path().join("c.yaml"), text).unwrap();
@@ -143,7 +143,7 @@ fn every_problem_of_a_configuration_comes_with_its_place() {
 }
 
 #[test]
-fn command_lines_that_cannot_be_meant() {
+fn invalid_arguments_are_rejected_with_a_specific_message() {
     let dir = temp();
     for (args, says) in [
         (&["simulate"][..], "nothing to simulate"),
@@ -186,7 +186,7 @@ fn command_lines_that_cannot_be_meant() {
 }
 
 #[test]
-fn a_slow_host_slows_the_job_and_is_found() {
+fn slow_host_increases_step_time_and_is_reported_as_a_straggler() {
     let dir = temp();
     let even = json(dir.path(), &[TRAIN.as_slice(), &["--steps", "2"]].concat());
     let slow =
@@ -207,7 +207,7 @@ fn a_slow_host_slows_the_job_and_is_found() {
 }
 
 #[test]
-fn lengths_that_vary_cost_time_and_memory() {
+fn varying_sequence_lengths_increase_step_time_and_reserved_memory() {
     let dir = temp();
     let of =
         |spread: &str| json(dir.path(), &[TRAIN.as_slice(), &["--steps", "3", "--dynamic-batch", spread]].concat());
@@ -219,7 +219,7 @@ fn lengths_that_vary_cost_time_and_memory() {
 }
 
 #[test]
-fn configurations_are_checked_as_they_are_read() {
+fn check_validates_simulator_configs() {
     let dir = temp();
     std::fs::write(dir.path().join("good.yaml"), "hardware: {gpu_model: H100}\ntraining: {num_nodes: 2}\n").unwrap();
     std::fs::write(dir.path().join("bad.yaml"), "hardware: {gpu_model: H100}\ntraining: {num_nodes: two}\n").unwrap();
@@ -230,7 +230,7 @@ fn configurations_are_checked_as_they_are_read() {
 }
 
 #[test]
-fn replications_narrow_and_repeat_and_compared_targets_share_their_draws() {
+fn replications_are_reproducible_and_yield_a_confidence_interval() {
     let dir = temp();
     let args =
         [SERVE.as_slice(), &["--rate", "20", "--requests", "300", "--replications", "4", "--seed", "7"]].concat();
@@ -249,7 +249,7 @@ fn replications_narrow_and_repeat_and_compared_targets_share_their_draws() {
 }
 
 #[test]
-fn limits_make_goodput_and_the_pictures_of_serving_are_written() {
+fn slo_limits_determine_goodput_and_serving_charts_are_written() {
     let dir = temp();
     let out = dir.path().join("out");
     let limits = ["--slo-ttft", "200ms", "--slo-tpot", "50", "--requests", "400", "--out", out.to_str().unwrap()];
@@ -281,7 +281,7 @@ fn limits_make_goodput_and_the_pictures_of_serving_are_written() {
 }
 
 #[test]
-fn schedules_are_run_whole_and_batches_are_their_requests() {
+fn phase_schedules_are_shortened_and_bursts_send_concurrency_requests() {
     let dir = temp();
     let day = ["simulate", "--target", "h100-sxm-8", "--workload", "llama3.1-70b-day", "--requests", "600"];
     let found = json(dir.path(), &day);
@@ -295,7 +295,7 @@ fn schedules_are_run_whole_and_batches_are_their_requests() {
 }
 
 #[test]
-fn traces_of_every_kind_are_replayed() {
+fn azure_mooncake_and_vllm_traces_are_replayed() {
     let dir = temp();
     let azure =
         "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.680,374,44\n2023-11-16 18:15:47.1,396,20\n";
@@ -313,7 +313,7 @@ fn traces_of_every_kind_are_replayed() {
 }
 
 #[test]
-fn failures_leave_less_than_all_and_the_best_interval_is_near_young_s() {
+fn failures_reduce_goodput_and_the_best_interval_is_near_young_s() {
     let dir = temp();
     let study =
         ["--steps", "1", "--mtbf", "5000h", "--study", "goodput", "--checkpoint-seconds", "2m", "--spares", "8"];
@@ -333,7 +333,7 @@ fn failures_leave_less_than_all_and_the_best_interval_is_near_young_s() {
 }
 
 #[test]
-fn scaling_tells_both_curves_where_they_break_and_why() {
+fn scale_reports_both_curves_with_breakdown_point_and_reason() {
     let dir = temp();
     let out = dir.path().join("out");
     let found = json(dir.path(), &["scale", "--nodes", "1,2,4,8,16,32", "--out", out.to_str().unwrap()]);
@@ -372,7 +372,7 @@ fn scaling_tells_both_curves_where_they_break_and_why() {
 }
 
 #[test]
-fn jobs_wait_for_each_other() {
+fn schedulers_queue_jobs_by_fifo_backfill_and_gang_policy() {
     let dir = temp();
     let text = "scheduler: backfill\ncluster: {accelerators: 8}\njobs:\n- {name: half, accelerators: 4, seconds: 100}\n\
                 - {name: all, accelerators: 8, seconds: 50, submitted: 1}\n- {name: small, accelerators: 2, seconds: 40, submitted: 2}\n";
@@ -400,7 +400,7 @@ fn jobs_wait_for_each_other() {
 }
 
 #[test]
-fn jobs_hold_each_other_up_on_a_shared_fabric() {
+fn jobs_spread_over_a_shared_uplink_slow_each_other_down() {
     let dir = temp();
     // Two jobs of four nodes each on two leaves of four nodes, with an uplink as wide as one node.
     let text = "scheduler: fifo\ncluster: {accelerators: 64, accelerators_per_node: 8, nodes_per_leaf: 4, oversubscription: 4, \
@@ -443,7 +443,7 @@ fn jobs_hold_each_other_up_on_a_shared_fabric() {
 }
 
 #[test]
-fn traces_keep_to_the_format_and_to_their_window() {
+fn exported_traces_are_well_formed_and_limited_to_the_window() {
     let dir = temp();
     let pipelined = ["--set", "pp=4", "--set", "tp=2", "--steps", "3"];
     run(dir.path(), &[TRAIN.as_slice(), &pipelined, &["--trace", "step.json"]].concat());
@@ -492,7 +492,7 @@ fn perfetto_opens_the_trace() {
 
 /// Simulating one of several identical replicas gives the same result as simulating all: 512 accelerators.
 #[test]
-fn one_replica_stands_for_all_on_512_accelerators() {
+fn simulating_one_replica_equals_simulating_all_on_512_accelerators() {
     let dir = temp();
     let args = ["simulate", "--target", "h100-sxm-1024", "--workload", "llama3.1-70b-train", "--set", "num_nodes=64"];
     let one = json(dir.path(), &[args.as_slice(), &["--steps", "2"]].concat());
@@ -507,7 +507,7 @@ fn one_replica_stands_for_all_on_512_accelerators() {
 /// Ctrl-C ends a long run gracefully: results up to that point are printed, and the exit code marks them as incomplete.
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_tells_what_it_has() {
+fn interrupted_run_prints_partial_results_and_fails() {
     let dir = temp();
     let args =
         [SERVE.as_slice(), &["--requests", "20000000", "--rate", "60", "--format", "json", "--out", "d"]].concat();
@@ -537,7 +537,7 @@ fn an_interrupted_run_tells_what_it_has() {
 }
 
 #[test]
-fn hosts_with_another_accelerator_set_the_pace_of_their_operators() {
+fn one_host_with_a_slower_accelerator_slows_all_replicas() {
     let dir = temp();
     let step = |more: &[&str]| {
         let found = json(dir.path(), &[TRAIN.as_slice(), &["--steps", "2"], more].concat());
@@ -557,7 +557,7 @@ fn hosts_with_another_accelerator_set_the_pace_of_their_operators() {
 }
 
 #[test]
-fn the_five_examples_run_as_the_configurations_that_they_stand_for() {
+fn five_numbered_examples_run_and_a_sixth_is_rejected() {
     let dir = temp();
     let steps = ["--steps", "2"];
     let example =

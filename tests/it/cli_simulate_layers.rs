@@ -70,7 +70,7 @@ const ACTIVATIONS: &str = "/resources/memory_gb/activations";
 const GRADIENTS: &str = "/resources/memory_gb/gradients";
 
 #[test]
-fn the_layers_of_resnet_50_take_what_the_catalog_s_resnet_50_takes() {
+fn resnet_50_listed_by_layer_matches_the_catalog_resnet_50() {
     let dir = tempfile::tempdir().unwrap();
     for (mixed, width) in [(false, 4.0), (true, 2.0)] {
         let listed = json(dir.path(), "simulate", &config(&resnet_50(width, ONE), mixed));
@@ -121,7 +121,7 @@ fn a_shorter_backward_pass_takes_less_time_and_fewer_flops() {
 }
 
 #[test]
-fn a_list_of_layers_scales_and_its_written_configuration_repeats_it() {
+fn layer_list_scales_like_the_catalog_model_and_its_config_reproduces_it() {
     let dir = tempfile::tempdir().unwrap();
     let text = config(&resnet_50(4.0, ONE), false);
     let first = json(dir.path(), "simulate", &text);
@@ -150,7 +150,7 @@ fn a_list_of_layers_scales_and_its_written_configuration_repeats_it() {
 }
 
 #[test]
-fn bad_layers_are_refused_where_they_stand() {
+fn invalid_layers_are_rejected_with_line_and_column() {
     let layer = "{forward_flops: 1e9, num_parameters: 1000, activation_memory_mb: 1}";
     let of = |rest: &str| format!("name: mine\nmodel:\n{rest}");
     for (text, place, says) in [

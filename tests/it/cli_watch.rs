@@ -42,7 +42,7 @@ fn log(steps: std::ops::RangeInclusive<u64>, seconds: f64, noise: f64) -> String
 }
 
 #[test]
-fn a_run_that_slows_down_is_reported_with_its_cause_and_by_the_exit_code() {
+fn slowdown_is_reported_with_its_cause_and_exit_code_3() {
     let dir = tempfile::tempdir().unwrap();
     kept(dir.path(), &RUN).assert().success();
     let (seconds, high) = predicted(dir.path());
@@ -84,7 +84,7 @@ fn a_run_that_slows_down_is_reported_with_its_cause_and_by_the_exit_code() {
 }
 
 #[test]
-fn a_growing_log_is_followed_to_its_last_step_and_nothing_is_said_twice() {
+fn watch_follows_a_growing_log_to_its_last_step_without_repeats() {
     let dir = tempfile::tempdir().unwrap();
     kept(dir.path(), &RUN).assert().success();
     let (seconds, _) = predicted(dir.path());
@@ -115,7 +115,7 @@ fn a_growing_log_is_followed_to_its_last_step_and_nothing_is_said_twice() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_refused_by_name() {
+fn watch_rejects_unusable_logs_plans_and_alarm_commands() {
     let dir = tempfile::tempdir().unwrap();
     for (args, said) in [
         (&["watch", "none.log", "--once"][..], "none.log: no such file"),
@@ -132,7 +132,7 @@ fn what_cannot_be_watched_is_refused_by_name() {
 }
 
 #[test]
-fn the_history_lists_compares_and_explains_what_changed() {
+fn history_lists_diffs_and_exports_entries() {
     let dir = tempfile::tempdir().unwrap();
     kept(dir.path(), &RUN).assert().success();
     kept(dir.path(), &[&RUN[..], &["--set", "tp=8"]].concat()).assert().success();
@@ -163,7 +163,7 @@ fn the_history_lists_compares_and_explains_what_changed() {
 }
 
 #[test]
-fn records_of_version_0_1_are_taken_over_once() {
+fn version_0_1_records_are_imported_only_once() {
     let dir = tempfile::tempdir().unwrap();
     let record = r#"{"ts": "2025-08-01T10:00:00Z", "target": "a", "workload": "b", "track": "parity", "knobs":
         {"microbatch": 4, "cuda_graphs": true, "gpudirect_rdma": true, "virt": "bare", "fabric": "nvlink"},

@@ -22,11 +22,11 @@ fn passes_or_is_skipped(script: &str, port: &str) {
 }
 
 #[test]
-fn detect_plan_launch_submit_watch_calibrate_and_plan_again_on_slurm() {
+fn full_workflow_script_passes_on_slurm() {
     passes_or_is_skipped("loop.sh", "28110");
 }
 
 #[test]
-fn arrays_survive_a_requeue_a_dead_node_and_a_killed_merge_on_slurm() {
+fn arrays_survive_requeue_node_failure_and_a_killed_merge_on_slurm() {
     passes_or_is_skipped("arrays.sh", "28310");
 }

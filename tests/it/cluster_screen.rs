@@ -35,7 +35,7 @@ fn path(dir: &Path) -> String {
 }
 
 #[test]
-fn idle_nodes_stand_beside_a_detected_target_and_follow_the_cluster() {
+fn idle_nodes_are_shown_next_to_a_detected_target() {
     let dir = tempfile::tempdir().unwrap();
     program(dir.path(), "sinfo", SINFO);
     program(dir.path(), "squeue", "exit 0");
@@ -60,7 +60,7 @@ fn idle_nodes_stand_beside_a_detected_target_and_follow_the_cluster() {
 }
 
 #[test]
-fn enter_on_a_submission_watches_the_log_of_its_job() {
+fn enter_on_a_submission_opens_the_watch_on_its_job_log() {
     let dir = tempfile::tempdir().unwrap();
     let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/screens/slow.log");
     let answer = format!(

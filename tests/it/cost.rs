@@ -37,7 +37,7 @@ const TRAIN: (&str, &str) = ("h100-sxm-8", "llama3.1-8b-train");
 const SERVE: (&str, &str) = ("h100-sxm-8", "llama3.1-70b-serve");
 
 #[test]
-fn twice_the_price_is_twice_the_cost() {
+fn doubling_prices_doubles_cost_metrics() {
     let at =
         |times: f64| Answer::of(TRAIN.0, TRAIN.1, &[(Knob::HourlyUsd, 50.0 * times), (Knob::UsdPerKwh, 0.1 * times)]);
     let (one, two) = (at(1.0), at(2.0));
@@ -50,7 +50,7 @@ fn twice_the_price_is_twice_the_cost() {
 }
 
 #[test]
-fn figures_of_a_run_are_those_of_its_hours() {
+fn metrics_of_a_training_run_follow_from_its_hours() {
     let run = Answer::of(TRAIN.0, TRAIN.1, &[(Knob::TrainTokens, 3e12)]);
     let hours = run.get("time_to_train_h");
     same(hours, 3e12 / run.get("tokens_per_sec") / 3600.0);
@@ -68,7 +68,7 @@ fn figures_of_a_run_are_those_of_its_hours() {
 }
 
 #[test]
-fn energy_of_a_served_token_is_power_over_pace() {
+fn energy_per_served_token_is_power_divided_by_throughput() {
     let served = Answer::of(SERVE.0, SERVE.1, &[]);
     same(served.get("kwh_per_1m_tokens"), served.get("power_w") * served.0.pue / served.get("tokens_per_sec") / 3.6);
     same(served.get("kg_co2e_per_1m_tokens"), served.get("kwh_per_1m_tokens") * served.0.kg_co2e_per_kwh);
@@ -89,7 +89,7 @@ const BARE: [(Knob, f64); 5] = [
 ];
 
 #[test]
-fn owning_is_the_purchase_over_the_hours_it_works_and_energy() {
+fn owned_cost_is_amortized_purchase_price_plus_energy() {
     let owned = |knobs: &[(Knob, f64)]| Answer::of(TRAIN.0, TRAIN.1, &[&BARE[..], knobs].concat());
     let full = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, 4.0), (Knob::Utilization, 1.0)]);
     // 350,640 USD over 4 × 8,766 hours are 10 USD per hour.
@@ -126,7 +126,7 @@ fn owning_and_renting_cost_the_same_at_break_even() {
 }
 
 #[test]
-fn an_owned_h100_costs_what_published_totals_say() {
+fn owned_h100_hour_cost_lies_in_the_published_range() {
     // Published totals of an H100-hour with network, building, staff and capital are 1.4 to 1.8 USD.
     let owned = Answer::of("h100-sxm-64", TRAIN.1, &[]);
     let each = owned.get("usd_per_hour_owned") / 64.0;
@@ -156,7 +156,7 @@ fn paid(target: &str, basis: &str, knobs: &[(Knob, Setting)]) -> Answer {
 }
 
 #[test]
-fn a_rent_includes_energy_unless_a_price_of_energy_is_stated() {
+fn rental_price_includes_energy_unless_metered_separately() {
     let rented = Answer::of(TRAIN.0, TRAIN.1, &[]);
     same(rented.get("usd_per_hour"), rented.0.hourly_usd);
     let metered = paid(TRAIN.0, "stated", &[(Knob::EnergyIncluded, Setting::Toggle(false))]);
@@ -167,7 +167,7 @@ fn a_rent_includes_energy_unless_a_price_of_energy_is_stated() {
 }
 
 #[test]
-fn a_price_basis_puts_all_targets_on_one_kind_of_price() {
+fn price_basis_applies_to_all_targets() {
     // With the catalog's marketplace prices, the same accelerator costs the same in every target.
     let each = |target: &str| {
         let answer = paid(target, "marketplace", &[]);
@@ -189,7 +189,7 @@ fn a_price_basis_puts_all_targets_on_one_kind_of_price() {
 }
 
 #[test]
-fn what_is_reserved_is_paid_while_it_waits() {
+fn reserved_capacity_is_charged_for_idle_hours() {
     let half = |target, basis| {
         let utilization = (Knob::Utilization, Setting::Number(0.5));
         paid(target, basis, &[utilization])
@@ -201,7 +201,7 @@ fn what_is_reserved_is_paid_while_it_waits() {
 }
 
 #[test]
-fn energy_costs_the_mean_of_the_hours_worked_outside_the_peak_first() {
+fn energy_price_averages_hours_worked_with_off_peak_hours_first() {
     let at = |utilization: f64| {
         let knobs = [
             (Knob::UsdPerKwh, 0.1),
@@ -240,7 +240,7 @@ fn a_power_cap_slows_training_more_than_decoding_and_saves_energy() {
 }
 
 #[test]
-fn a_spot_price_that_nobody_states_is_said_to_be_missing_and_what_adds_one() {
+fn missing_spot_price_adds_a_note_on_how_to_state_one() {
     let answer = paid("h100-sxm-8", "spot", &[]);
     let notes = atlas_plan::engine::notes::notes(&answer.0, &answer.1);
     let missing = notes.iter().find(|note| note.contains("no spot price")).expect("a note");
@@ -253,7 +253,7 @@ fn a_spot_price_that_nobody_states_is_said_to_be_missing_and_what_adds_one() {
 }
 
 #[test]
-fn a_target_file_says_what_owning_costs() {
+fn target_file_sets_all_ownership_cost_inputs() {
     let dir = tempfile::tempdir().unwrap();
     let text = "- name: mine\n  vendor: NVIDIA\n  accelerator: nvidia-h100-sxm-80gb\n  accelerators_per_node: 8\n  num_nodes: 2\n  \
                 memory_gb_per_accel: 80\n  cost: { hourly_usd: 20, energy_watts_node: 10200, pue: 1.1, capex_usd_node: 300000, \
@@ -271,7 +271,7 @@ fn a_target_file_says_what_owning_costs() {
 }
 
 #[test]
-fn power_follows_the_work() {
+fn node_power_increases_with_load() {
     let watts =
         |target: &str, workload: &str, knobs: &[(Knob, f64)]| Answer::of(target, workload, knobs).1.total.node_power_w;
     let training = watts(TRAIN.0, TRAIN.1, &[]);

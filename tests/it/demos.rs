@@ -63,7 +63,7 @@ fn lines(text: &str, width: usize) -> usize {
 }
 
 #[test]
-fn tours_ship_with_steps_that_fit_the_caption() {
+fn shipped_tours_have_captions_of_at_most_five_lines() {
     let demos = shipped();
     let names: Vec<&str> = demos.iter().map(|demo| &*demo.name).collect();
     let expected = [
@@ -101,7 +101,7 @@ fn every_expectation_of_the_shipped_tours_holds() {
 
 /// A statement of the narration that no condition can express: the size of the model does not matter to this engine.
 #[test]
-fn another_size_of_model_changes_no_throughput() {
+fn legacy_throughput_is_independent_of_model_size() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("w.yaml");
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("workload/workloads.yaml")).unwrap();
@@ -116,7 +116,7 @@ fn another_size_of_model_changes_no_throughput() {
 
 /// Statements of the inference tour about the files: the load of a spike, and the nominal power of a node.
 #[test]
-fn spike_and_nominal_power_are_those_of_the_narration() {
+fn surge_load_and_node_power_match_the_tour_narration() {
     let library = library();
     let surge = &library.workload("gpt5_1t_inference").unwrap().phases[1];
     assert_eq!((&*surge.name, surge.traffic.load_factor), ("surge", 1.15));
@@ -125,7 +125,7 @@ fn spike_and_nominal_power_are_those_of_the_narration() {
 
 /// Statements of the inference tour's last step about the optimizer.
 #[test]
-fn the_optimizer_picks_what_the_tour_says() {
+fn optimizer_changes_match_the_tour_narration() {
     let library = library();
     let demo = shipped_named("gpt5_1t_inference");
     let picks = demo.targets.iter().map(|name| {
@@ -140,7 +140,7 @@ fn the_optimizer_picks_what_the_tour_says() {
 
 /// Layouts of both machines in the tour that compares them: an exhaustive search finds nothing much better.
 #[test]
-fn each_machine_is_shown_at_its_best() {
+fn tour_layouts_are_within_3_percent_of_the_search_optimum() {
     let library = library();
     let demo = shipped_named("h100_or_mi300x");
     for (step, target) in [(3, "h100-sxm-8"), (4, "mi300x-8")] {
@@ -186,7 +186,7 @@ steps:
 ";
 
 #[test]
-fn a_script_is_read_and_played() {
+fn demo_script_parses_and_its_actions_are_applied() {
     let (demo, problems) = read(SCRIPT);
     assert_eq!(problems.to_string(), "");
     let demo = demo.unwrap();
@@ -214,7 +214,7 @@ fn a_script_is_read_and_played() {
 }
 
 #[test]
-fn a_value_that_the_files_have_anyway_is_not_turned() {
+fn setting_a_knob_to_its_file_value_removes_the_override() {
     let library = library();
     let mut stage = Stage::of(&shipped_named("gpt5_1t_training"));
     stage.apply(&Action::Set(Knob::Tp, "4".into()), &library).unwrap();
@@ -223,7 +223,7 @@ fn a_value_that_the_files_have_anyway_is_not_turned() {
 }
 
 #[test]
-fn a_bad_script_has_all_its_problems_reported_with_their_places() {
+fn every_problem_of_a_demo_script_is_reported_with_line_and_column() {
     let (demo, problems) = read(
         "\
 name: bad
@@ -278,7 +278,7 @@ steps:
 }
 
 #[test]
-fn steps_that_are_missing_or_none_are_reported() {
+fn missing_empty_and_non_list_steps_are_reported() {
     let head = "name: x\ntitle: X\ntargets: [a]\nworkload: w\n";
     for (steps, complaint) in [
         ("", "d.yaml:1:1: error: x: 1 missing field: steps"),
@@ -294,7 +294,7 @@ fn steps_that_are_missing_or_none_are_reported() {
 }
 
 #[test]
-fn conditions_reach_the_stage_other_targets_the_baseline_and_phases() {
+fn tour_conditions_refer_to_knobs_other_targets_baseline_and_phases() {
     let library = library();
     let mut stage = Stage::of(&shipped_named("gpt5_1t_training"));
     let set = |stage: &mut Stage, knob, text: &str| stage.apply(&Action::Set(knob, text.into()), &library).unwrap();
@@ -376,7 +376,7 @@ proptest! {
 
     /// For any tour, stepping forward and returning to a step by replaying from the start lead to the same state.
     #[test]
-    fn going_back_is_where_going_on_was(steps in prop::collection::vec(prop::collection::vec(actions(), 0..5), 1..6)) {
+    fn replay_to_a_step_equals_the_state_reached_going_forward(steps in prop::collection::vec(prop::collection::vec(actions(), 0..5), 1..6)) {
         let library = library();
         let (demo, _) = read(SCRIPT);
         let mut demo = demo.unwrap();
@@ -397,7 +397,7 @@ proptest! {
 }
 
 #[test]
-fn layers_override_by_name_and_a_broken_file_leaves_the_one_below() {
+fn demo_layers_override_by_name_and_a_broken_file_falls_back() {
     let (config, working) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let put = |dir: &Path, file: &str, text: &str| {
         std::fs::create_dir_all(dir.join("demo")).unwrap();
@@ -529,7 +529,7 @@ fn atlas(dir: &Path) -> Command {
 }
 
 #[test]
-fn the_command_checks_all_tours_and_tells_every_step() {
+fn headless_demo_checks_all_tours_and_prints_every_step() {
     let dir = tempfile::tempdir().unwrap();
     let run = atlas(dir.path()).args(["demo", "--headless"]).assert().success();
     let described = String::from_utf8(run.get_output().stdout.clone()).unwrap();
@@ -545,7 +545,7 @@ fn the_command_checks_all_tours_and_tells_every_step() {
 }
 
 #[test]
-fn the_command_fails_where_a_tour_does_and_refuses_names_it_does_not_know() {
+fn demo_command_fails_on_failed_steps_and_rejects_unknown_tour_names() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("demo")).unwrap();
     let text = SCRIPT.replace("tokens_per_sec > 100", "tokens_per_sec > 1e9");
@@ -564,7 +564,7 @@ fn the_command_fails_where_a_tour_does_and_refuses_names_it_does_not_know() {
 
 /// Tours take values from the screen: a name in braces that is no metric would be shown literally.
 #[test]
-fn tours_name_figures_that_there_are_and_the_legacy_model_comes_last() {
+fn tours_use_only_known_metrics_and_legacy_tours_come_last() {
     let (demos, problems) = Demos::load(None, None);
     assert!(problems.is_empty(), "{problems:?}");
     let live = demos.iter().flat_map(|demo| &demo.steps).filter(|step| step.say.contains('{')).count();

@@ -20,7 +20,7 @@ fn at_home(dir: &Path, home: Option<&str>, arguments: &[&str]) -> assert_cmd::Co
 }
 
 #[test]
-fn a_home_that_cannot_be_written_costs_the_history_and_nothing_else() {
+fn unwritable_home_disables_only_the_history() {
     let dir = tempfile::tempdir().unwrap();
     let expected = stdout(&atlas(dir.path(), &RUN).assert().code(0));
     // A file, and a directory in which even root cannot create files.
@@ -36,7 +36,7 @@ fn a_home_that_cannot_be_written_costs_the_history_and_nothing_else() {
 }
 
 #[test]
-fn without_a_home_answers_are_the_same() {
+fn estimates_are_identical_without_a_home_directory() {
     let dir = tempfile::tempdir().unwrap();
     let expected = stdout(&atlas(dir.path(), &RUN).assert().code(0));
     // The system may still find a home directory; the history is off so that nothing is written there.
@@ -45,7 +45,7 @@ fn without_a_home_answers_are_the_same() {
 }
 
 #[test]
-fn runs_at_the_same_time_all_get_into_the_history() {
+fn concurrent_runs_are_all_recorded_in_the_history() {
     const INSTANCES: usize = 8;
     let dir = tempfile::tempdir().unwrap();
     let state = dir.path().join("state");
@@ -91,7 +91,7 @@ fn ten_thousand_targets_are_checked_listed_and_run() {
 /// The fixture has all knobs, views and panes of version 0.1.
 #[cfg(unix)]
 #[test]
-fn a_session_of_version_0_1_opens_with_all_its_knobs_views_and_tabs() {
+fn version_0_1_session_restores_all_knobs_and_tabs() {
     use crate::common::pty::Session;
     let dir = tempfile::tempdir().unwrap();
     let sessions = dir.path().join("state/atlas-fabric/sessions");

@@ -60,7 +60,7 @@ fn table(library: &Library, section: &Section) -> String {
 }
 
 #[test]
-fn the_document_has_the_equations_that_the_engines_derive_figures_with() {
+fn equations_document_matches_the_equations_of_the_engines() {
     let library = Library::load(&Sources::built_in(), None);
     let sections: String = SECTIONS.iter().map(|section| table(&library, section)).collect();
     let expected = format!("{INTRODUCTION}{sections}");

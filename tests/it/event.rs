@@ -115,7 +115,7 @@ fn every_pair(library: &Library, mode: Mode, mut judge: impl FnMut(&str, &Parts)
 
 /// Every serving workload on every target on which it fits, with one request at a time: nothing queues.
 #[test]
-fn in_the_quiet_limit_serving_is_the_closed_form() {
+fn serving_without_queueing_matches_the_closed_form() {
     let library = shipped();
     let mut worst = Deviations::default();
     let cases = every_pair(&library, Mode::Inference, |pair, parts| {
@@ -146,7 +146,7 @@ fn in_the_quiet_limit_serving_is_the_closed_form() {
 /// Every training workload on every target: with uniform hardware the time is that of the closed form, except where the
 /// closed form applies a rule that the simulation replaces.
 #[test]
-fn on_even_hardware_training_is_near_the_closed_form() {
+fn training_on_uniform_hardware_is_near_the_closed_form() {
     let library = shipped();
     let mut worst = Deviations::default();
     let cases = every_pair(&library, Mode::Training, |pair, parts| {
@@ -172,7 +172,7 @@ fn answer(scenario: &Scenario) -> Estimate {
 }
 
 #[test]
-fn one_slow_node_holds_all_up_and_the_second_costs_less() {
+fn one_slow_node_delays_the_whole_training_step() {
     let library = shipped();
     let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-70b-train").unwrap();
     let run = |knobs: &[(&str, &str)]| {
@@ -193,7 +193,7 @@ fn one_slow_node_holds_all_up_and_the_second_costs_less() {
 }
 
 #[test]
-fn failures_and_checkpoints_cost_what_daly_says() {
+fn failure_and_checkpoint_overhead_matches_daly_s_formula() {
     let library = shipped();
     let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-70b-train").unwrap();
     let knobs = [("num_nodes", "256"), ("node_mtbf_h", "1000"), ("checkpoint_s", "60"), ("restart_s", "300")];
@@ -228,7 +228,7 @@ fn simulated_interruptions_match_published_effective_time() {
 }
 
 #[test]
-fn bursts_and_spread_lengths_wait_longer_than_a_metronome() {
+fn bursty_arrivals_and_varied_prompts_increase_tail_ttft() {
     let tail = |knobs: &[(&str, &str)]| {
         let all: Vec<(&str, &str)> =
             [("request_rate", "12"), ("requests", "400"), ("replications", "2")].iter().chain(knobs).copied().collect();
@@ -245,7 +245,7 @@ fn bursts_and_spread_lengths_wait_longer_than_a_metronome() {
 }
 
 #[test]
-fn limits_on_latency_divide_the_good_from_the_rest() {
+fn good_share_depends_on_the_ttft_limit() {
     let with = |ttft: &str| {
         let scenario = of("h100x8", "llama3_70b_serve", &[("request_rate", "10"), ("slo_ttft_ms", ttft)]);
         let found = answer(&scenario);
@@ -257,7 +257,7 @@ fn limits_on_latency_divide_the_good_from_the_rest() {
 }
 
 #[test]
-fn one_seed_is_one_answer_and_another_seed_is_near_it() {
+fn equal_seeds_give_equal_estimates_and_other_seeds_close_ones() {
     let rate = |seed: &str| {
         let scenario = of("h100x8", "llama3_70b_serve", &[("request_rate", "6"), ("seed", seed)]);
         estimate(&scenario)
@@ -275,7 +275,7 @@ fn one_seed_is_one_answer_and_another_seed_is_near_it() {
 }
 
 #[test]
-fn more_than_can_be_served_is_an_overload_by_the_events_too() {
+fn request_rate_beyond_capacity_is_reported_as_overload() {
     let scenario = of("h100x8", "llama3_70b_serve", &[("request_rate", "500"), ("requests", "2000")]);
     let found = estimate(&scenario);
     let Verdict::Overload { offered, capacity } = found.detail.unwrap().verdict else {
@@ -299,7 +299,7 @@ fn a_day_of_phases_is_simulated_phase_by_phase() {
 }
 
 #[test]
-fn a_run_tells_its_progress_keeps_its_tasks_and_can_be_cancelled() {
+fn event_run_reports_progress_records_tasks_and_can_be_cancelled() {
     let scenario = of("h100x8", "llama3_8b_train", &[]);
     let progress = Progress::new();
     let run = event::run(&scenario, &progress).unwrap();
@@ -315,7 +315,7 @@ fn a_run_tells_its_progress_keeps_its_tasks_and_can_be_cancelled() {
 }
 
 #[test]
-fn knobs_of_a_simulation_matter_to_no_other_engine() {
+fn simulation_knobs_are_unused_by_the_other_engines() {
     let scenario = of("h100x8", "llama3_70b_serve", &[]);
     let twin = analytical_scenario(&scenario);
     for name in ["replications", "requests", "arrivals", "prompt_cv", "slo_ttft_ms"] {

@@ -44,7 +44,7 @@ fn topology(kind: &str, nodes: u32, wire: Wire) -> (Topology, Option<Shape>) {
 /// Cables, hops and times agree. Deviations: ours omits cables from a node to itself, and nodes beyond a square torus,
 /// which are unreachable in the predecessor's; among several shortest paths a different one may be taken.
 #[test]
-fn topologies_and_routes() {
+fn topologies_and_routes_match_the_predecessor() {
     let cases = cases("topology");
     assert!(cases.len() >= 20);
     let mut routes = 0;
@@ -90,7 +90,7 @@ fn topologies_and_routes() {
 
 /// Times agree. Simultaneous events are handled in the order of scheduling here, and in that of a binary heap there.
 #[test]
-fn order_of_events() {
+fn event_order_matches_the_predecessor() {
     let cases = cases("engine_order");
     assert!(cases.len() >= 4);
     for case in cases {
@@ -120,7 +120,7 @@ fn order_of_events() {
 }
 
 #[test]
-fn strong_scaling() {
+fn strong_scaling_efficiencies_match_the_predecessor() {
     let cases = cases("scaling_analyzer");
     assert!(cases.len() >= 5);
     for case in cases {

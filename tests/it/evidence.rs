@@ -69,7 +69,7 @@ fn a_scenario_that_was_measured_has_distance_zero() {
 }
 
 #[test]
-fn an_accelerator_without_measured_rows_says_so() {
+fn accelerator_without_measured_rows_is_reported() {
     let text = atlas(&["run", "--target", "m3-ultra-1", "--workload", "gpt2-small-train"]);
     assert!(text.contains("no measured row for this accelerator: training throughput"), "{text}");
     assert!(text.contains("no comparable measured row"), "{text}");
@@ -77,7 +77,7 @@ fn an_accelerator_without_measured_rows_says_so() {
 }
 
 #[test]
-fn an_explanation_shows_the_evidence_of_its_figure() {
+fn explanation_shows_the_evidence_for_its_metric() {
     let serve = ["--target", "h100-sxm-8", "--workload", "llama3.1-70b-serve"];
     let described = atlas(&[&["explain", "ttft_ms"], &serve[..]].concat());
     assert!(

@@ -42,7 +42,7 @@ fn knobs(library: &Library, target: &str, workload: &str, wanted: &[Knob]) -> Ve
 const CUT: [Knob; 5] = [Knob::Tp, Knob::Pp, Knob::Dp, Knob::Precision, Knob::Recompute];
 
 #[test]
-fn platforms_models_and_parallelism_are_targets_workloads_and_knobs() {
+fn platforms_models_and_parallelism_map_to_targets_workloads_and_knobs() {
     let mut library = library(&example());
     assert_eq!(library.problems().errors(), 0, "{}", library.problems());
     let names: Vec<&str> = library.targets().iter().map(|target| &*target.name).collect();
@@ -68,7 +68,7 @@ fn platforms_models_and_parallelism_are_targets_workloads_and_knobs() {
 }
 
 #[test]
-fn a_layer_may_hold_an_experiment_beside_its_other_files() {
+fn workload_directory_may_contain_an_experiment_config() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("config.yaml"), example()).unwrap();
     let sources = Sources { workload_dir: Some(dir.path().to_owned()), ..Sources::built_in() };
@@ -83,7 +83,7 @@ fn a_layer_may_hold_an_experiment_beside_its_other_files() {
 }
 
 #[test]
-fn every_problem_is_named_at_its_place_at_once() {
+fn every_experiment_problem_is_reported_with_line_and_column() {
     let text = example()
         .replace("gpu_model: MI300X", "gpu_model: MI999Z")
         .replace(
@@ -115,7 +115,7 @@ fn every_problem_is_named_at_its_place_at_once() {
 }
 
 #[test]
-fn what_does_not_fit_is_said_by_the_engine() {
+fn experiment_that_exceeds_memory_gets_a_warning() {
     let text = example()
         .replace("micro_batch_size: 1", "micro_batch_size: 64")
         .replace("activation_checkpointing: true", "activation_checkpointing: false")
@@ -132,7 +132,7 @@ fn what_does_not_fit_is_said_by_the_engine() {
 }
 
 #[test]
-fn values_are_shown_with_where_they_came_from_in_every_format() {
+fn config_show_prints_values_with_origins_in_every_format() {
     let (_, table, _) = described(&example(), &["config", "show"], &[]);
     assert!(table.contains("default of PRIMUS_PATH, config.yaml:117:19"), "{table}");
     let (_, json, _) =
@@ -154,7 +154,7 @@ fn values_are_shown_with_where_they_came_from_in_every_format() {
 }
 
 #[test]
-fn a_shell_gets_every_value_as_it_was_whatever_it_holds() {
+fn shell_export_quotes_arbitrary_values() {
     let evil = "it's $(touch hacked) `id` \"x\" \\ ; # *\n two  spaces";
     let text = example().replace("${PRIMUS_PATH:-/workspace/Primus}", "${EVIL:-none}");
     let dir = tempfile::tempdir().unwrap();
@@ -180,7 +180,7 @@ fn a_shell_gets_every_value_as_it_was_whatever_it_holds() {
 }
 
 #[test]
-fn targets_are_compared_by_the_experiments_own_methodologies() {
+fn compare_uses_the_methodology_of_the_experiment_by_default() {
     let json = |method: &[&str]| -> Value {
         let args = ["compare", "--config", "config.yaml", "--workload", "llama", "--format", "json"];
         let (code, answer, problems) = described(&example(), &[&args[..], method].concat(), &[]);
@@ -230,7 +230,7 @@ fn measured(device: &str, seconds: f64, rate: f64) -> Value {
 }
 
 #[test]
-fn runs_stand_beside_what_is_predicted_of_them_with_error_and_interval() {
+fn measured_runs_are_compared_with_predictions_error_and_interval() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, value: &Value| std::fs::write(dir.path().join(name), value.to_string()).unwrap();
     write("benchmark_cuda_llama.json", &measured("NVIDIA H100 80GB HBM3", 6.4, 3e-4));

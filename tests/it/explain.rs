@@ -72,7 +72,7 @@ fn check(parts: &Parts, scenario: &Scenario) -> (usize, Vec<String>) {
 }
 
 #[test]
-fn every_derivation_adds_up_to_its_metric() {
+fn derivation_terms_evaluate_to_their_metric() {
     let library = plans::library();
     let (mut opaque, mut terms) = (Vec::new(), 0);
     for (parts, scenario) in plans::all(&library) {
@@ -85,7 +85,7 @@ fn every_derivation_adds_up_to_its_metric() {
 }
 
 #[test]
-fn what_ships_adds_up_too() {
+fn derivations_of_all_shipped_pairs_are_consistent() {
     let library = Library::load(&Sources::built_in(), None);
     for target in library.targets() {
         for workload in library.workloads() {
@@ -155,7 +155,7 @@ fn find<'t>(tree: &'t Term, symbol: &str) -> Option<&'t Term> {
 }
 
 #[test]
-fn inputs_say_where_they_were_written() {
+fn explained_inputs_state_file_line_knob_or_catalog_origin() {
     let library = plans::library();
     let (parts, scenario) =
         plans::one(&library, "h100x128", "train_70b", &[("dp", "2"), ("pue", "1.5"), ("energy_included", "off")]);
@@ -202,7 +202,7 @@ fn an_unknown_metric_suggests_the_nearest() {
 }
 
 #[test]
-fn experts_drafts_and_caches_are_named_beside_the_times_that_they_change() {
+fn explain_lists_expert_draft_and_cache_settings_that_affect_latency() {
     let dir = tempfile::tempdir().unwrap();
     let explained = |metric: &str, set: &[&str]| {
         let mut command = crate::common::program::atlas(dir.path(), &["explain", metric, "--depth", "7"]);

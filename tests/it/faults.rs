@@ -142,7 +142,7 @@ fn prepared(writer: &Writer, expected: &BTreeMap<PathBuf, Vec<u8>>) -> tempfile:
 }
 
 #[test]
-fn on_a_disk_that_is_full_every_file_is_the_old_one_or_the_new_one() {
+fn full_disk_leaves_each_file_either_old_or_new() {
     for writer in &WRITERS {
         let expected = expected(writer);
         for limit in LIMITS {
@@ -160,7 +160,7 @@ fn on_a_disk_that_is_full_every_file_is_the_old_one_or_the_new_one() {
 }
 
 #[test]
-fn a_sweep_that_the_disk_cuts_off_goes_on_where_it_was() {
+fn sweep_interrupted_by_a_full_disk_resumes_to_identical_output() {
     const SWEEP: &str =
         "sweep --target h100-sxm-8 --workload llama3.1-8b-serve --over tp=1,2,4,8 --over concurrency=1..40";
     for kind in ["csv", "jsonl", "parquet"] {

@@ -22,7 +22,7 @@ fn value(start: &Start, name: &str) -> f64 {
 
 /// A1: without `accelerator:`, a different engine was used and ranked.
 #[test]
-fn a01_the_example_of_the_readme_is_answered_by_the_engine_of_the_catalog() {
+fn a01_readme_target_example_uses_a_catalog_based_engine() {
     let readme = readme();
     let example = readme.split("# my-cluster.yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -35,7 +35,7 @@ fn a01_the_example_of_the_readme_is_answered_by_the_engine_of_the_catalog() {
 
 /// The help text of a diagnostic is wrapped within its frame, not truncated.
 #[test]
-fn the_help_of_a_problem_is_read_in_full_at_every_width() {
+fn diagnostic_help_is_wrapped_without_truncation_at_every_width() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("targets.yaml");
     std::fs::write(&file, "- name: MINE\n\tfoo: 1\n").unwrap();
@@ -51,7 +51,7 @@ fn the_help_of_a_problem_is_read_in_full_at_every_width() {
 
 /// A2: the first tour was absurd.
 #[test]
-fn a02_the_first_tour_is_whether_a_model_fits() {
+fn a02_first_tour_covers_whether_a_model_fits() {
     let start = Start::with_tours();
     let first = start.app.demos.iter().next().unwrap();
     assert!(first.title.contains("fit"), "{}", first.title);
@@ -61,7 +61,7 @@ fn a02_the_first_tour_is_whether_a_model_fits() {
 
 /// A4: a step of the five-minute introduction changed nothing.
 #[test]
-fn a04_the_five_minutes_of_the_readme_work_as_they_say() {
+fn a04_readme_introduction_keys_work_as_documented() {
     assert!(
         readme()
             .contains("Type `/tp` and press `Enter` to go to the knob `tp`. Press `Enter`, type `8`, press `Enter`.")
@@ -85,7 +85,7 @@ fn a04_the_five_minutes_of_the_readme_work_as_they_say() {
 
 /// A5: two views showed different times to first token without an explanation.
 #[test]
-fn a05_simulated_latencies_stand_beside_those_of_the_closed_form() {
+fn a05_timeline_shows_the_closed_form_ttft() {
     let mut start = Start::new();
     start.keys("9<Tab>");
     let text = start.text();
@@ -95,7 +95,7 @@ fn a05_simulated_latencies_stand_beside_those_of_the_closed_form() {
 
 /// A6: numbers in columns of the comparison were not aligned.
 #[test]
-fn a06_all_numbers_of_a_column_end_in_the_same_place() {
+fn a06_numbers_of_a_comparison_column_are_right_aligned() {
     let mut start = Start::new();
     start.keys("f-8<Enter>mmmjjjmC");
     let text = start.text();
@@ -119,7 +119,7 @@ fn a06_all_numbers_of_a_column_end_in_the_same_place() {
 
 /// A8: after sorting, the best target was outside the viewport.
 #[test]
-fn a08_sorting_brings_the_winner_into_sight() {
+fn a08_sorting_scrolls_the_best_target_into_view() {
     let mut start = Start::new();
     start.keys("CGo");
     let (best, _) = start.app.columns.first().unwrap();
@@ -147,7 +147,7 @@ fn a10_the_cursor_of_a_filtered_list_is_on_a_row_that_is_shown() {
 
 /// A11: tabs and views had the same numbers.
 #[test]
-fn a11_the_numbers_of_tabs_are_distinguished_from_those_of_views() {
+fn a11_tab_numbers_are_labeled_with_alt() {
     let mut start = Start::new();
     start.keys("T");
     let text = start.text();
@@ -157,7 +157,7 @@ fn a11_the_numbers_of_tabs_are_distinguished_from_those_of_views() {
 
 /// A12: candidates showed neither layout nor metrics.
 #[test]
-fn a12_candidates_state_layout_and_figures() {
+fn a12_candidates_show_layout_and_metrics() {
     let mut start = Start::new();
     start.keys("6R");
     let text = start.text();
@@ -168,7 +168,7 @@ fn a12_candidates_state_layout_and_figures() {
 
 /// A13: the chart could not be read at the constraint, and its export contained only half of the settings.
 #[test]
-fn a13_the_frontier_states_the_settings_of_every_point() {
+fn a13_frontier_export_lists_the_settings_of_a_point() {
     let mut start = Start::new();
     start.keys("5");
     let document = atlas_fabric::tui::dialogs::export::document(&start.app, "").unwrap();
@@ -177,9 +177,9 @@ fn a13_the_frontier_states_the_settings_of_every_point() {
     assert!(row.contains("tp=") && row.contains("max_num_seqs="), "{heads:?}\n{row}");
 }
 
-/// A14: search results did not match the typed words. See also `the_first_row_is_what_the_word_means`.
+/// A14: search results did not match the typed words. See also `palette_ranks_the_intended_command_first`.
 #[test]
-fn a14_what_is_typed_is_what_is_found() {
+fn a14_finder_ranks_the_typed_name_first() {
     for (typed, found) in [("/llama 70b", "llama3.1-70b-serve"), ("/tpot", "TPOT")] {
         let mut start = Start::new();
         start.keys(typed);
@@ -192,7 +192,7 @@ fn a14_what_is_typed_is_what_is_found() {
 
 /// A16: help was a single unsorted list.
 #[test]
-fn a16_help_stands_under_headings() {
+fn a16_help_is_grouped_under_headings() {
     let mut start = Start::new();
     start.keys("?");
     let text = start.text();
@@ -213,7 +213,7 @@ fn a17_small_screens_show_the_focused_pane() {
 
 /// A18: the memory of an 80 GB accelerator was shown as 85.9 GB.
 #[test]
-fn a18_memory_is_counted_as_data_sheets_do() {
+fn a18_memory_uses_data_sheet_gigabytes() {
     let start = Start::new();
     let detail = start.app.answer.detail().unwrap();
     let share = detail.memory.capacity / atlas_core::units::BYTES_PER_GB;
@@ -222,7 +222,7 @@ fn a18_memory_is_counted_as_data_sheets_do() {
 
 /// A19: thirty rows of equal weight.
 #[test]
-fn a19_few_figures_lead_and_the_rest_is_folded() {
+fn a19_headline_metrics_come_first_and_other_groups_are_folded() {
     let start = Start::new();
     let text = start.text();
     let headline = text.lines().position(|line| line.contains("TPOT") && line.contains("TTFT")).unwrap();
@@ -232,7 +232,7 @@ fn a19_few_figures_lead_and_the_rest_is_folded() {
 
 /// A20: `R` had no effect in the lists, undo gave no feedback, and there was no way to unmark all.
 #[test]
-fn a20_reset_undo_and_unmark_work_in_the_lists_and_say_so() {
+fn a20_reset_undo_and_unmark_work_in_lists() {
     let mut start = Start::new();
     start.keys(":tp=8<Enter>HR");
     assert!(start.app.now.setup.overrides.is_empty());
@@ -256,7 +256,7 @@ fn sources(dir: &Path, all: &mut String) {
 }
 
 #[test]
-fn every_test_that_the_page_of_findings_names_exists() {
+fn every_test_named_in_the_findings_documents_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = String::new();
     for dir in ["src", "tests/it", "crates", "xtask/src"] {

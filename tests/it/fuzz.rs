@@ -40,7 +40,7 @@ fn corpus(target: &Target) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn no_input_breaks_a_parser() {
+fn mutated_inputs_violate_no_parser_invariant() {
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     // Generous, as the machine may be loaded, and other tests in this process use memory. Quadratic time would take far
     // longer.
@@ -64,7 +64,7 @@ fn no_input_breaks_a_parser() {
 }
 
 #[test]
-fn every_target_is_fuzzed_by_the_long_run() {
+fn every_fuzz_target_has_a_libfuzzer_binary() {
     let manifest = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/Cargo.toml")).unwrap();
     let binaries = manifest.split("[[bin]]").skip(1).filter_map(|bin| bin.split('"').nth(1));
     assert_eq!(binaries.collect::<Vec<_>>(), TARGETS.iter().map(|target| target.name).collect::<Vec<_>>());

@@ -45,7 +45,7 @@ fn overrides(knobs: &Value, seed: &Value) -> Overrides {
 }
 
 #[test]
-fn every_run_agrees() {
+fn runs_match_the_predecessor() {
     let goldens = goldens();
     let (mut worst, mut cases, mut errors) = (0.0, 0, 0);
     for case in goldens["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == "run") {
@@ -74,7 +74,7 @@ fn every_run_agrees() {
 }
 
 #[test]
-fn every_cli_run_agrees() {
+fn cli_runs_match_the_predecessor() {
     let goldens = goldens();
     let (mut worst, mut cases) = (0.0, 0);
     for case in goldens["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == "cli_run") {
@@ -113,7 +113,7 @@ fn every_cli_run_agrees() {
 }
 
 #[test]
-fn every_optimization_agrees() {
+fn optimizations_match_the_predecessor() {
     let goldens = goldens();
     let (mut worst, mut cases) = (0.0, 0);
     for case in goldens["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == "optimize") {
@@ -135,7 +135,7 @@ fn every_optimization_agrees() {
 }
 
 #[test]
-fn the_same_profile_is_chosen() {
+fn profile_choice_matches_the_predecessor() {
     let goldens = goldens();
     let mut cases = 0;
     for case in goldens["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == "hardware_resolution") {
@@ -188,7 +188,7 @@ fn leaves(value: &Value, path: &mut Vec<String>, out: &mut Vec<(Vec<String>, Val
 /// The predecessor fills missing values from hidden defaults, and fails on those that the defaults lack. Ours lists all
 /// missing values.
 #[test]
-fn a_profile_with_holes_is_a_list_of_what_is_missing() {
+fn incomplete_profile_reports_all_missing_fields_in_one_error() {
     let goldens = goldens();
     let case = goldens["cases"].as_array().unwrap().iter().find(|case| case["kind"] == "default_model_run").unwrap();
     assert!(case["expected"].get("error").is_some());
@@ -212,7 +212,7 @@ fn a_profile_with_holes_is_a_list_of_what_is_missing() {
 }
 
 #[test]
-fn draws_are_pythons() {
+fn first_random_draw_equals_python_random() {
     let cases: Value = serde_json::from_str(include_str!("../data/python_random.json")).unwrap();
     let mut count = 0;
     for case in cases["cases"].as_array().unwrap() {

@@ -32,7 +32,7 @@ fn expectations() -> Vec<Value> {
 }
 
 #[test]
-fn every_line_is_accounted_for() {
+fn tally_accounts_for_every_log_line() {
     for entry in expectations() {
         let name = entry["file"].as_str().unwrap();
         let tally = read(name, &unpacked(name)).tally;
@@ -43,7 +43,7 @@ fn every_line_is_accounted_for() {
 }
 
 #[test]
-fn the_benchmark_json_of_a_run_is_read_back_as_the_same_run() {
+fn benchmark_json_round_trips_through_ingest() {
     for name in
         ["megatron/gpt_7b_1node_tflops.log", "nemo/nemo_dllogger_gpt3_175b.json", "nanotron/tiny_15_iterations.log"]
     {
@@ -59,7 +59,7 @@ fn the_benchmark_json_of_a_run_is_read_back_as_the_same_run() {
 }
 
 #[test]
-fn steps_survive_whatever_stands_between_and_around_them() {
+fn steps_are_parsed_despite_interleaved_and_surrounding_output() {
     let name = "megatron/gpt_7b_1node_tflops.log";
     let plain = String::from_utf8(unpacked(name)).unwrap();
     let facts = |text: &[u8]| {
@@ -103,7 +103,7 @@ fn steps_survive_whatever_stands_between_and_around_them() {
 }
 
 #[test]
-fn two_runs_in_one_file_are_two_runs() {
+fn concatenated_runs_in_one_log_are_separated() {
     let name = "megatron/gpt_7b_1node_tflops.log";
     let once = unpacked(name);
     let mut faster = String::from_utf8(once.clone()).unwrap();
@@ -117,7 +117,7 @@ fn two_runs_in_one_file_are_two_runs() {
 
 /// Additions by launchers, log collectors and other systems do not change the facts.
 #[test]
-fn a_log_tells_the_same_however_it_was_gathered() {
+fn encodings_and_launcher_prefixes_do_not_change_the_facts() {
     const FRONTS: [&str; 8] = [
         "[rank0]: ",
         " 12: ",
@@ -164,7 +164,7 @@ fn a_log_tells_the_same_however_it_was_gathered() {
 }
 
 #[test]
-fn what_is_not_known_is_said_with_its_place() {
+fn unreadable_input_errors_state_position_and_cause() {
     let error = ingest::ingest(&b"hello\nworld\n"[..], &context("notes.txt")).unwrap_err().to_string();
     assert!(error.starts_with("notes.txt:1:1: no known format in 2 lines"), "{error}");
     let error = ingest::ingest(&b"{\"a\": 1,\n  \"b\": }\n"[..], &context("bad.json")).unwrap_err().to_string();

@@ -337,7 +337,7 @@ const VERSIONS: &[Version<'_>] = &[
 ];
 
 #[test]
-fn every_version_is_read() {
+fn log_lines_of_all_tool_versions_are_parsed() {
     let mut problems = Vec::new();
     for (text, format, facts) in VERSIONS {
         let context = Context { name: "some.log".to_owned(), seed: 1, ..Context::default() };

@@ -59,7 +59,7 @@ fn nothing_is_written_where_one_scenario_is_refused() {
 }
 
 #[test]
-fn values_for_other_targets_doubled_values_and_idle_search_flags_are_refused() {
+fn launch_rejects_foreign_duplicate_and_unused_flag_values() {
     let dir = tempfile::tempdir().unwrap();
     for (flags, named) in [
         (["--partition", "h200-sxm-8=x"], "h200-sxm-8=x"),

@@ -27,14 +27,14 @@ fn from(dir: &Path) -> Library {
 }
 
 #[test]
-fn what_ships_is_without_complaint() {
+fn built_in_library_has_no_diagnostics() {
     let library = Library::load(&Sources::built_in(), None);
     assert!(library.problems().is_empty(), "{}", library.problems());
     assert_eq!(library.profiles().count(), 3);
 }
 
 #[test]
-fn the_users_entries_go_over_the_shipped_ones_by_name() {
+fn user_entries_override_built_in_entries_by_name() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "workload/targets.yaml", &TARGETS.replace("98.32", "1.5").replace("SAMBANOVA_SNX_NODE", "MINE"));
     let sources = Sources { config_dir: Some(dir.path().to_owned()), ..Sources::built_in() };
@@ -49,7 +49,7 @@ fn the_users_entries_go_over_the_shipped_ones_by_name() {
 }
 
 #[test]
-fn everything_missing_is_one_report_with_its_place() {
+fn missing_fields_of_an_entry_are_reported_in_one_diagnostic() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "targets.yaml", "- name: A\n  vendor: X\n- name: B\n  nmu_nodes: 2\n  cost: { pue: 1.1 }\n");
     let library = from(dir.path());
@@ -95,7 +95,7 @@ fn keys_of_other_sections_are_reported_with_the_place_where_they_belong() {
 }
 
 #[test]
-fn for_names_with_fields_below_them_the_complaint_shows_a_list() {
+fn mapping_instead_of_a_list_is_reported_with_the_list_syntax() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "targets.yaml", "MY_BOX:\n  vendor: X\n  num_nodes: 1\n");
     let text = from(dir.path()).problems().to_string();
@@ -104,7 +104,7 @@ fn for_names_with_fields_below_them_the_complaint_shows_a_list() {
 }
 
 #[test]
-fn a_broken_file_that_appears_later_leaves_in_force_what_was() {
+fn file_broken_after_loading_keeps_the_previous_entries() {
     let dir = tempfile::tempdir().unwrap();
     let sources = Sources { config_dir: Some(dir.path().to_owned()), ..Sources::built_in() };
     let before = Library::load(&sources, None);
@@ -130,7 +130,7 @@ fn a_broken_file_that_appears_later_leaves_in_force_what_was() {
 }
 
 #[test]
-fn absurd_values_are_complaints() {
+fn out_of_range_values_and_unreadable_files_are_diagnosed() {
     let dir = tempfile::tempdir().unwrap();
     for (good, bad) in [
         ("num_nodes: 1", "num_nodes: -1"),
@@ -154,7 +154,7 @@ fn absurd_values_are_complaints() {
 }
 
 #[test]
-fn an_unknown_request_profile_is_reported_once_where_it_stands() {
+fn unknown_request_profile_is_reported_once_at_its_key() {
     let dir = tempfile::tempdir().unwrap();
     let text = WORKLOADS.replacen("  schedule:\n", "  schedule:\n    default_request_profile: paek\n", 1);
     write(dir.path(), "workloads.yaml", &text);
@@ -192,7 +192,7 @@ const CONFIG: &str = r#"{"model_type": "llama", "hidden_size": 2048, "num_hidden
  "max_position_embeddings": 8192, "tie_word_embeddings": true}"#;
 
 #[test]
-fn a_model_may_be_a_config_beside_the_file_that_names_it() {
+fn model_may_refer_to_a_config_json_by_path() {
     let dir = tempfile::tempdir().unwrap();
     let workload = |model: &str| {
         format!("- name: mine\n  mode: training\n  model: {model}\n  sequence: {{ prompt: 1024, generate: 0 }}\n")
@@ -243,7 +243,7 @@ fn answer(overrides: &Overrides) -> Estimate {
 }
 
 #[test]
-fn prices_nodes_and_parallelism_do_what_they_must() {
+fn cost_scales_with_price_and_throughput_with_nodes() {
     let set = |pairs: &[(Knob, f64)]| {
         pairs.iter().map(|(knob, value)| (*knob, Setting::Number(*value))).collect::<Overrides>()
     };
@@ -303,7 +303,7 @@ proptest! {
 
     /// Printed YAML is parsed to the same document.
     #[test]
-    fn printing_and_parsing_is_the_identity(node in any_node()) {
+    fn printed_yaml_round_trips_through_the_parser(node in any_node()) {
         let text = serde_yaml::to_string(&node).unwrap();
         let mut problems = Diagnostics::new();
         let back = parse(&Arc::from("t.yaml"), &text, &mut problems).unwrap();

@@ -148,7 +148,7 @@ fn a_hundred_logs_are_watched_at_once() {
 
 #[test]
 #[ignore = "long: `cargo xtask load`"]
-fn a_day_of_requests_goes_through_a_pipe_in_constant_memory() {
+fn batch_answers_piped_requests_in_constant_memory() {
     let dir = tempfile::tempdir().unwrap();
     let mut child =
         program(dir.path(), &["run", "--batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

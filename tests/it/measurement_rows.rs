@@ -35,7 +35,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_cell_gives_a_finite_figure_or_a_reason(
+    fn arbitrary_cells_give_a_finite_prediction_or_a_reason(
         kind in 0_usize..3,
         row in any::<prop::sample::Index>(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), cell()), 0..5),
@@ -60,7 +60,7 @@ proptest! {
 }
 
 #[test]
-fn columns_of_the_old_format_are_understood_without_their_notes() {
+fn columns_of_the_old_table_format_are_parsed() {
     let text = "id,source,date,engine,engine_version,accelerator,num_accelerators,model,tp,precision_weights,input_len,\
                 output_len,concurrency,output_tokens_per_sec_total,notes\n\
                 a,s,,vLLM,0.10.0,nvidia-h100-sxm-80gb,8,llama-3.1-70b,8,fp8,1024,1024,64,4000,whatever\n";
@@ -72,7 +72,7 @@ fn columns_of_the_old_format_are_understood_without_their_notes() {
 }
 
 #[test]
-fn a_row_that_states_too_little_says_what_is_missing() {
+fn incomplete_rows_state_the_missing_value() {
     let text = "id,accelerator,num_accelerators,model,seq_len,tokens_per_sec_per_accel\n\
                 a,h100-sxm,8,llama-3.1-8b,,1000\nb,no-such-device,8,llama-3.1-8b,4096,1000\nc,h100-sxm,8,no-such-model,4096,1000\n";
     let reasons: Vec<String> =
@@ -83,7 +83,7 @@ fn a_row_that_states_too_little_says_what_is_missing() {
 }
 
 #[test]
-fn every_shipped_row_that_states_a_figure_is_predicted() {
+fn every_complete_shipped_row_is_predicted() {
     // Reasons that a document cannot cause: a model or an accelerator without an entry, and rows without their size.
     let unstated = ["is not in the catalog", "num_accelerators is not stated"];
     for kind in MeasurementKind::ALL {
@@ -98,7 +98,7 @@ fn every_shipped_row_that_states_a_figure_is_predicted() {
 }
 
 #[test]
-fn a_measured_average_of_requests_in_flight_is_a_concurrency() {
+fn fractional_concurrency_is_rounded_to_an_integer() {
     let row = |concurrency: &str| {
         let text = format!(
             "id,accelerator,num_accelerators,model,software,tp,load,concurrency,input_len,output_len,output_tokens_per_sec\n\
@@ -111,7 +111,7 @@ fn a_measured_average_of_requests_in_flight_is_a_concurrency() {
 }
 
 #[test]
-fn rows_without_the_size_of_a_node_lie_on_the_nodes_of_their_accelerator() {
+fn rows_without_node_size_use_the_node_size_of_the_accelerator() {
     let nodes = |row: &str| {
         let text = format!(
             "id,accelerator,num_accelerators,model,software,tp,load,concurrency,input_len,output_len,prefill_workers,\

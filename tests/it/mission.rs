@@ -127,32 +127,32 @@ fn run(section: char) {
 }
 
 #[test]
-fn the_commands_of_the_planner_show_what_they_say() {
+fn planner_commands_match_the_mission_document() {
     run('A');
 }
 
 #[test]
-fn the_commands_of_the_calibration_guide_show_what_they_say() {
+fn calibration_commands_match_the_mission_document() {
     run('B');
 }
 
 #[test]
-fn the_commands_of_the_simulator_show_what_they_say() {
+fn simulator_commands_match_the_mission_document() {
     run('C');
 }
 
 #[test]
-fn the_commands_of_the_dashboard_show_what_they_say() {
+fn dashboard_commands_match_the_mission_document() {
     run('D');
 }
 
 #[test]
-fn the_commands_of_the_benchmark_toolkit_show_what_they_say() {
+fn benchmark_toolkit_commands_match_the_mission_document() {
     run('E');
 }
 
 #[test]
-fn every_row_that_works_is_shown_by_a_command_or_a_test_that_exists() {
+fn every_working_mission_row_has_a_command_or_an_existing_test() {
     let document = document();
     let rows = rows(&document);
     let names: Vec<&str> = rows.iter().map(|row| row.name).collect();

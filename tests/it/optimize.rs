@@ -52,7 +52,7 @@ fn pairs(library: &Library) -> Vec<(String, String)> {
 /// If recomputation is not stated, it is chosen such that the default headroom of a search remains free, so that
 /// neither advice nor a search has to free memory first.
 #[test]
-fn planned_recomputation_leaves_the_memory_free_that_a_search_leaves() {
+fn automatic_recomputation_leaves_the_default_search_headroom() {
     let library = shipped();
     let mut planned = 0;
     for (target, workload) in pairs(&library) {
@@ -74,7 +74,7 @@ fn planned_recomputation_leaves_the_memory_free_that_a_search_leaves() {
 }
 
 #[test]
-fn every_shipped_workload_optimizes_on_the_targets_it_names() {
+fn shipped_workloads_optimize_on_their_targets() {
     let library = shipped();
     let mut pairs = pairs(&library);
     assert!(pairs.len() >= 18, "{pairs:?}");
@@ -118,7 +118,7 @@ fn every_shipped_workload_optimizes_on_the_targets_it_names() {
 }
 
 #[test]
-fn published_layouts_of_models_whose_layers_do_not_divide_run() {
+fn published_layouts_with_indivisible_layer_counts_run() {
     let library = shipped();
     // Llama 3.1 405B, arXiv 2407.21783, section 3.3.2: 128 chunks for 126 layers, with no layers in the first and last
     // chunk.
@@ -147,7 +147,7 @@ fn published_layouts_of_models_whose_layers_do_not_divide_run() {
 }
 
 #[test]
-fn stages_of_primes_and_of_twice_primes_are_searched() {
+fn search_includes_uneven_pipeline_stages() {
     let library = shipped();
     for (target, workload, most) in
         [("gb200-nvl72-4", "deepseek-v3-train", 900_000), ("h100-sxm-1024", "llama3.1-405b-train", 600_000)]
@@ -168,7 +168,7 @@ fn stages_of_primes_and_of_twice_primes_are_searched() {
 }
 
 #[test]
-fn the_layout_of_a_workload_does_not_bind_where_it_cannot_run() {
+fn infeasible_workload_layout_does_not_constrain_the_search() {
     let library = shipped();
     for target in ["m3-ultra-1", "gb10-1"] {
         let (parts, scenario) = asked(&library, target, "gpt-oss-120b-serve", &[]);
@@ -182,7 +182,7 @@ fn the_layout_of_a_workload_does_not_bind_where_it_cannot_run() {
 }
 
 #[test]
-fn nothing_is_proposed_that_the_software_cannot_run() {
+fn candidates_use_only_layouts_that_the_software_supports() {
     let library = shipped();
     for (target, workload) in [
         ("h100-sxm-128", "llama3.1-70b-train"),
@@ -243,7 +243,7 @@ fn default_constraints_are_stated_and_dropped_if_infeasible() {
 }
 
 #[test]
-fn what_the_workload_promises_its_users_is_the_bound() {
+fn workload_slos_become_search_constraints() {
     let library = shipped();
     let set = [("slo_ttft_ms", "700"), ("slo_tpot_ms", "30")];
     let (parts, scenario) = asked(&library, "h200-sxm-8", "llama3.1-70b-serve", &set);
@@ -255,7 +255,7 @@ fn what_the_workload_promises_its_users_is_the_bound() {
 }
 
 #[test]
-fn a_start_that_nothing_beats_is_the_answer_without_changes() {
+fn optimal_start_is_returned_without_changes() {
     let library = shipped();
     let (parts, scenario) = asked(&library, "h200-sxm-8", "llama3.1-70b-serve", &[]);
     let mut best = None;
@@ -267,7 +267,7 @@ fn a_start_that_nothing_beats_is_the_answer_without_changes() {
 }
 
 #[test]
-fn no_change_of_the_answer_can_be_left_out_for_nothing() {
+fn every_proposed_change_improves_the_objective() {
     let library = shipped();
     let mut left_out = 0;
     for (target, workload) in [
@@ -309,7 +309,7 @@ fn no_change_of_the_answer_can_be_left_out_for_nothing() {
 }
 
 #[test]
-fn waits_that_nothing_bounds_are_warned_of() {
+fn unbounded_latency_triggers_a_warning() {
     let library = shipped();
     let (parts, scenario) = asked(&library, "h100-sxm-8", "llama3.1-8b-serve", &[]);
     let start = freed(&scenario, &|_| false, &parts);
@@ -320,7 +320,7 @@ fn waits_that_nothing_bounds_are_warned_of() {
 }
 
 #[test]
-fn experts_are_spread_as_the_software_can() {
+fn expert_parallelism_respects_the_limits_of_the_software() {
     let library = shipped();
     let ranks = |candidate: &Candidate| {
         let layout = candidate.scenario.base.decode_layout();
@@ -345,7 +345,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_answer_is_never_worse_than_a_start_that_meets_the_conditions(
+    fn optimum_is_never_worse_than_a_feasible_start(
         target in 0usize..11,
         workload in 0usize..15,
         objective in 0usize..4,

@@ -21,7 +21,7 @@ fn tokens(dir: &Path) -> f64 {
 }
 
 #[test]
-fn a_written_profile_is_in_force_and_its_settings_count() {
+fn config_profile_writes_a_profile_that_affects_estimates() {
     let dir = tempfile::tempdir().unwrap();
     files(dir.path());
     let refused = atlas(dir.path(), &["run", "--target", TARGET, "--workload", "gpt5_1t_train"]).assert().failure();
@@ -48,7 +48,7 @@ fn a_written_profile_is_in_force_and_its_settings_count() {
 }
 
 #[test]
-fn settings_that_no_profile_has_are_refused_and_nothing_is_written() {
+fn config_profile_rejects_invalid_coefficients_without_writing() {
     let dir = tempfile::tempdir().unwrap();
     files(dir.path());
     for (set, expected) in [

@@ -106,7 +106,7 @@ pub(crate) fn history(directory: &Path) -> Store {
 }
 
 #[test]
-fn the_watch_shows_the_slowdown_over_the_band_with_its_likeliest_cause() {
+fn watch_view_shows_the_slowdown_and_cost_to_completion() {
     let log = "tests/data/screens/slow.log".to_owned();
     pictures("watch", "vj", |hands| watch::of(&mut hands.app, vec![log.clone()]));
     let mut hands = Harness::new(120, 40);
@@ -117,7 +117,7 @@ fn the_watch_shows_the_slowdown_over_the_band_with_its_likeliest_cause() {
 }
 
 #[test]
-fn a_watch_looks_again_only_while_it_is_shown() {
+fn watch_polls_only_while_its_view_is_open() {
     let mut hands = Harness::new(120, 40);
     assert!(hands.keys("vj").text().contains("atlas tui --watch"), "{}", hands.text());
     watch::of(&mut hands.app, vec!["tests/data/screens/slow.log".to_owned()]);
@@ -161,19 +161,19 @@ fn the_history_lists_filters_compares_and_shows_chains_and_trends() {
 }
 
 #[test]
-fn releases_and_what_runs_look_as_they_did() {
+fn release_views_match_their_snapshots() {
     pictures("releases", "Wjj@", |_| {});
     pictures("what_runs", "Wjj#", |_| {});
 }
 
 #[test]
-fn a_history_that_is_off_says_so() {
+fn disabled_history_is_stated_in_the_history_view() {
     let mut hands = Harness::new(80, 24);
     assert!(hands.keys("vh").text().contains("ATLAS_HISTORY is off"), "{}", hands.text());
 }
 
 #[test]
-fn launch_files_follow_the_scenario_and_the_wrapping() {
+fn launch_view_switches_between_shell_slurm_and_kubernetes() {
     pictures("launch", "vl", |_| {});
     let mut hands = Harness::new(120, 40);
     let script = hands.keys("vl").text();

@@ -113,7 +113,7 @@ fn frames(buffer: &Buffer) -> Vec<Rect> {
 }
 
 #[test]
-fn every_view_that_a_key_opens_has_a_picture() {
+fn every_view_opened_by_a_key_has_a_screenshot_case() {
     let pictures = pictures();
     for row in BINDINGS {
         if let Action::Show(view) = row.action {

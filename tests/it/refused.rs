@@ -13,7 +13,7 @@ const CASES: [(&str, &str, &[&str]); 5] = [
 ];
 
 #[test]
-fn what_cannot_run_shows_no_rate_latency_or_price_of_a_token() {
+fn infeasible_scenario_shows_no_throughput_latency_or_token_cost() {
     let dir = tempfile::tempdir().unwrap();
     for (target, workload, set) in CASES {
         let answer = |format: &str| {
@@ -51,7 +51,7 @@ fn what_cannot_run_shows_no_rate_latency_or_price_of_a_token() {
 }
 
 #[test]
-fn searches_show_no_rate_of_a_start_that_cannot_run_and_none_of_a_format_that_the_device_lacks() {
+fn optimize_omits_metrics_of_infeasible_starts_and_unsupported_formats() {
     let dir = tempfile::tempdir().unwrap();
     let answer = |target: &str, workload: &str, more: &[&str]| {
         let mut command = atlas(dir.path(), &["optimize", "--target", target, "--workload", workload]);
@@ -71,7 +71,7 @@ fn searches_show_no_rate_of_a_start_that_cannot_run_and_none_of_a_format_that_th
 }
 
 #[test]
-fn post_training_follows_what_the_training_workload_states() {
+fn post_training_defaults_come_from_the_training_workload() {
     let dir = tempfile::tempdir().unwrap();
     let step = |more: &[&str]| -> Value {
         let mut command = atlas(dir.path(), &["post-train", "--target", "h100-sxm-64", "--format", "json"]);

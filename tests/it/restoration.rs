@@ -39,7 +39,7 @@ fn assert_given_back(session: &Session) {
 }
 
 #[test]
-fn a_program_that_is_killed_leaves_a_terminal_that_works() {
+fn terminal_is_restored_after_sigkill_and_sigsegv() {
     // The second SIGSEGV is not caught: the first one removes the handler for stack overflows.
     for signals in [["KILL", "KILL"], ["SEGV", "SEGV"]] {
         let dir = tempfile::tempdir().unwrap();
@@ -56,7 +56,7 @@ fn a_program_that_is_killed_leaves_a_terminal_that_works() {
 }
 
 #[test]
-fn a_program_that_gives_the_terminal_back_leaves_nothing_to_do() {
+fn normal_exit_restores_the_terminal_without_moving_the_cursor() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = below_a_shell(dir.path(), None, "--fresh");
     session.wait_for("Results");
@@ -77,7 +77,7 @@ fn address_space(pid: &str) -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_allocation_that_fails_leaves_a_terminal_that_works() {
+fn terminal_is_restored_after_an_allocation_failure() {
     const PAIR: &str = "--fresh --target h100-sxm-1024 --workload llama3.1-405b-train";
     let dir = tempfile::tempdir().unwrap();
     let mut session = below_a_shell(dir.path(), None, PAIR);
@@ -126,7 +126,7 @@ const SAME_IMAGE: &str = "\x1b_Ga=p,";
 const NO_IMAGE: &str = "\x1b_Ga=d,";
 
 #[test]
-fn images_go_with_their_view_and_before_the_screen_is_left() {
+fn images_are_deleted_with_their_view_and_before_exit() {
     for (signal, ends) in [(None, "qq"), (Some("TERM"), ""), (Some("KILL"), "")] {
         let dir = tempfile::tempdir().unwrap();
         let mut session = Session::start_in(dir.path(), &["--fresh"], &[("KITTY_WINDOW_ID", "1")]);
@@ -153,7 +153,7 @@ fn images_go_with_their_view_and_before_the_screen_is_left() {
 }
 
 #[test]
-fn terminals_that_are_not_known_to_show_images_are_sent_none() {
+fn terminals_without_image_support_get_braille_charts() {
     for environment in
         [&[][..], &[("KITTY_WINDOW_ID", "1"), ("ATLAS_GRAPHICS", "off")], &[("KITTY_WINDOW_ID", "1"), ("TMUX", "x")]]
     {
@@ -171,7 +171,7 @@ fn terminals_that_are_not_known_to_show_images_are_sent_none() {
 }
 
 #[test]
-fn a_setting_of_images_that_is_not_known_is_refused_in_words() {
+fn unknown_graphics_setting_is_reported_with_valid_values() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start_in(dir.path(), &["--fresh"], &[("ATLAS_GRAPHICS", "sixel")]);
     session.wait_for("ATLAS_GRAPHICS is `sixel`; expected `off` or `kitty`");

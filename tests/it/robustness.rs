@@ -21,7 +21,7 @@ const TARGET: &str = "- name: h100-sxm-8\n  vendor: NVIDIA\n  accelerator: nvidi
 const RUN: [&str; 7] = ["run", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve", "--format", "json"];
 
 #[test]
-fn what_ships_never_answers_in_place_of_a_users_entry_with_errors() {
+fn built_in_entries_never_replace_invalid_user_entries() {
     let dir = temp();
     let sheet = std::fs::read_to_string(format!("{ROOT}/workload/accelerators/nvidia.yaml")).unwrap();
     write(dir.path(), "workload/targets.yaml", TARGET.replace("PRICE", "10"));
@@ -48,7 +48,7 @@ fn what_ships_never_answers_in_place_of_a_users_entry_with_errors() {
 }
 
 #[test]
-fn files_named_by_flags_are_read_or_refused() {
+fn missing_or_invalid_files_passed_by_flags_are_rejected() {
     let dir = temp();
     write(dir.path(), "t.yaml", TARGET.replace("PRICE", "ten"));
     for flag in ["--targets", "--workloads", "--hardware", "--config", "--workload-dir"] {
@@ -62,7 +62,7 @@ fn files_named_by_flags_are_read_or_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_that_leads_nowhere_is_a_problem() {
+fn dangling_symlink_is_reported_as_a_problem() {
     for name in
         ["workload", "workload/targets.yaml", "workload/models.yaml", "workload/profiles", "workload/accelerators"]
     {
@@ -86,7 +86,7 @@ fn limited(dir: &Path, kilobytes: u64, arguments: &str) -> (Option<i32>, String)
 
 #[cfg(unix)]
 #[test]
-fn small_files_that_ask_for_much_memory_are_refused() {
+fn small_files_that_expand_in_memory_are_rejected() {
     let dir = temp();
     write(dir.path(), "s.yaml", format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 20_000].join(", ")));
     let anchors: String = (0..60).map(|i| format!("&a{i} [")).collect();
@@ -130,7 +130,7 @@ fn a_packed_document_of_many_values_is_refused_in_bounded_memory() {
 }
 
 #[test]
-fn values_that_no_hardware_has_are_refused() {
+fn physically_impossible_values_are_rejected() {
     let good = TARGET.replace("PRICE", "10");
     let dir = temp();
     write(dir.path(), "good.yaml", &good);
@@ -168,7 +168,7 @@ fn values_that_no_hardware_has_are_refused() {
 }
 
 #[test]
-fn records_with_impossible_figures_or_doubled_keys_are_refused() {
+fn records_with_negative_metrics_or_duplicate_keys_are_rejected() {
     let record = r#"{"target": "a", "workload": "b", "track": "parity", "dollar_per_1k_tokens": 1,
                      "record": {"tokens_per_sec": 1, "node_power_w": 1}}"#;
     let dir = temp();
@@ -187,7 +187,7 @@ fn records_with_impossible_figures_or_doubled_keys_are_refused() {
 }
 
 #[test]
-fn a_report_keeps_no_tags_and_no_escape_sequences_of_a_record() {
+fn report_escapes_tags_formulas_and_terminal_sequences() {
     let dir = temp();
     let record = r#"{"target": "<script>alert(1)</script>\u001b[31m|x", "workload": "=1+1", "track": "parity",
                      "dollar_per_1k_tokens": 1, "record": {"tokens_per_sec": 1, "node_power_w": 1}}"#;
@@ -200,7 +200,7 @@ fn a_report_keeps_no_tags_and_no_escape_sequences_of_a_record() {
 }
 
 #[test]
-fn studies_that_would_never_end_are_refused_before_they_begin() {
+fn unbounded_simulations_are_rejected_before_they_start() {
     let dir = temp();
     let began = Instant::now();
     let pair = ["--target", "h100-sxm-64", "--workload", "llama3.1-8b-train"];
@@ -219,7 +219,7 @@ fn studies_that_would_never_end_are_refused_before_they_begin() {
 }
 
 #[test]
-fn a_utilization_above_the_peak_is_explained_and_images_have_no_length() {
+fn utilization_above_peak_is_explained() {
     let dir = temp();
     let run = |pair: [&str; 2], set: &str, format: &str| {
         let arguments = ["run", "--target", pair[0], "--workload", pair[1], "--set", set, "--format", format];

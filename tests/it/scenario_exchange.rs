@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
-    fn an_export_imported_again_is_the_same_entries(targets in prop::collection::btree_set(0_usize..1000, 1..4), workloads in prop::collection::btree_set(0_usize..1000, 1..3)) {
+    fn exported_scenarios_round_trip_through_import(targets in prop::collection::btree_set(0_usize..1000, 1..4), workloads in prop::collection::btree_set(0_usize..1000, 1..3)) {
         let library = Library::load(&atlas_document::Sources::default(), None);
         let targets: std::collections::BTreeSet<usize> = targets.iter().map(|at| at % library.targets().len()).collect();
         let workloads: std::collections::BTreeSet<usize> =
@@ -55,7 +55,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_changed_after_the_export_is_what_is_imported() {
+fn edits_after_export_are_imported_with_a_notice() {
     let dir = tempfile::tempdir().unwrap();
     let mut document = exported(dir.path(), &["h100-sxm-8"], &["llama3.1-8b-train"]).unwrap();
     document["parallelism"]["tensorParallel"] = 4.into();

@@ -187,7 +187,7 @@ fn every_shipped_document_fits_its_schema() {
 }
 
 #[test]
-fn slips_are_found() {
+fn schema_violations_are_detected() {
     let target = json!([{"name": "a", "vendor": "b", "accelerators_per_node": 8, "num_nodes": 1, "memory_gb_per_accel": 80,
         "cost": {"hourly_usd": 1.0, "energy_watts_node": 1, "pue": 1.2}}]);
     assert_eq!(problems(Document::Targets, &target), Vec::<String>::new());
@@ -213,7 +213,7 @@ fn slips_are_found() {
 
 /// The reader accepts all keys of a schema: an entry with every key causes no "unknown key".
 #[test]
-fn nothing_is_offered_that_the_reader_does_not_know() {
+fn every_schema_key_is_accepted_by_the_reader() {
     for (document, decode) in [(Document::Targets, "targets"), (Document::Workloads, "workloads")] {
         let entry = example(&document.schema()["items"]);
         let text = serde_json::to_string(&json!([entry])).unwrap();

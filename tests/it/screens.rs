@@ -109,7 +109,7 @@ macro_rules! snapshot {
 }
 
 #[test]
-fn the_screens_look_as_they_did() {
+fn screens_match_their_snapshots() {
     for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
         let size = format!("{columns}x{rows}");
         snapshot!(format!("main_{size}"), Harness::new(columns, rows));
@@ -130,7 +130,7 @@ fn the_screens_look_as_they_did() {
 
 /// The three workloads of the fixture are training that fits, training that does not, and serving.
 #[test]
-fn the_analytical_screens_look_as_they_did() {
+fn analytical_screens_match_their_snapshots() {
     for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
         let size = format!("{columns}x{rows}");
         snapshot!(format!("fits_{size}"), Harness::analytical(columns, rows).keys("Vjj"));
@@ -170,7 +170,7 @@ fn ascii_screens_are_ascii() {
 
 /// All screens at all sizes: no panic, no endless layout.
 #[test]
-fn every_size_can_be_drawn() {
+fn screens_render_at_every_size() {
     let mut harness = Harness::analytical(80, 24);
     let screens = [
         "",
@@ -199,7 +199,7 @@ fn every_size_can_be_drawn() {
 }
 
 #[test]
-fn turning_a_knob_changes_the_numbers_at_once_and_undo_brings_them_back() {
+fn knob_changes_update_metrics_immediately_and_undo_restores_them() {
     let mut h = Harness::new(120, 40);
     let before = h.metric("tokens_per_sec");
     h.keys("Kjj<Space>");
@@ -218,7 +218,7 @@ fn turning_a_knob_changes_the_numbers_at_once_and_undo_brings_them_back() {
 }
 
 #[test]
-fn results_follow_while_a_value_is_typed() {
+fn results_update_while_a_value_is_typed() {
     let mut h = Harness::new(120, 40);
     let before = h.metric("tokens_per_sec");
     // tp is the seventh knob.
@@ -257,7 +257,7 @@ fn deltas_are_against_the_files_until_a_baseline_is_set() {
 }
 
 #[test]
-fn marked_targets_are_the_columns() {
+fn marked_targets_become_comparison_columns() {
     let mut h = Harness::new(120, 40);
     h.keys("C");
     assert_eq!(h.app.columns.len(), 3);
@@ -271,7 +271,7 @@ fn marked_targets_are_the_columns() {
 }
 
 #[test]
-fn the_finder_goes_to_targets_workloads_and_knobs() {
+fn finder_selects_targets_workloads_and_knobs() {
     let mut h = Harness::new(120, 40);
     h.keys("/samba<Enter>");
     assert_eq!(&*h.app.now.setup.target, "SAMBANOVA_SNX_NODE");
@@ -288,7 +288,7 @@ fn the_finder_goes_to_targets_workloads_and_knobs() {
 }
 
 #[test]
-fn a_fabric_the_profile_does_not_know_is_an_explanation_not_a_crash() {
+fn uncalibrated_fabric_shows_an_explanation() {
     let mut h = Harness::new(120, 40);
     h.keys("Kjjjjj<Enter>NVLink<Enter>Hj");
     let complaint = h.app.answer.outcome.as_ref().unwrap_err();
@@ -301,7 +301,7 @@ fn a_fabric_the_profile_does_not_know_is_an_explanation_not_a_crash() {
 }
 
 #[test]
-fn a_tour_shows_its_steps_and_leaves_everything_as_it_was() {
+fn tour_steps_through_and_restores_the_previous_state() {
     let mut h = Harness::new(120, 40);
     h.keys("Kjj<Space>Hm");
     let (now, view) = (h.app.now.clone(), h.app.view);
@@ -327,7 +327,7 @@ fn a_tour_shows_its_steps_and_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_tour_can_go_by_itself() {
+fn tour_advances_automatically_on_its_timer() {
     let mut h = Harness::new(120, 40);
     h.keys("dG<Enter>");
     h.app.tour.as_mut().unwrap().auto_ms = Some(10);
@@ -339,7 +339,7 @@ fn a_tour_can_go_by_itself() {
 }
 
 #[test]
-fn a_reload_keeps_what_the_user_has_done() {
+fn reload_keeps_selection_overrides_marks_and_baseline() {
     let dir = tempfile::tempdir().unwrap();
     let targets = dir.path().join("targets.yaml");
     let shipped = include_str!("../data/predecessor/targets.yaml");
@@ -390,7 +390,7 @@ fn a_reload_keeps_what_the_user_has_done() {
 }
 
 #[test]
-fn the_mouse_selects_turns_and_scrolls() {
+fn mouse_selects_entries_toggles_knobs_and_scrolls() {
     let mut h = Harness::new(120, 40);
     let click = |h: &mut Harness, column, row| {
         let kind = MouseEventKind::Down(MouseButton::Left);
@@ -423,7 +423,7 @@ fn the_mouse_selects_turns_and_scrolls() {
 
 /// The selected knob and the name of its group are visible, wherever the cursor is in the list.
 #[test]
-fn a_knob_and_its_group_are_always_in_sight() {
+fn selected_knob_and_its_group_heading_are_always_visible() {
     let mut h = Harness::analytical(80, 24);
     h.keys("WjjK");
     let knobs: Vec<_> = h.app.knobs().collect();
@@ -446,7 +446,7 @@ fn a_knob_and_its_group_are_always_in_sight() {
 }
 
 #[test]
-fn a_value_tells_where_it_comes_from() {
+fn knob_source_is_file_default_or_changed() {
     use atlas_fabric::tui::screen::knobs::{Source, source};
     let mut h = Harness::analytical(120, 40);
     let of = |h: &Harness, knob: Knob| source(&h.app, knob.spec());
@@ -478,7 +478,7 @@ fn advice_is_applied_with_enter_and_taken_back_with_u() {
 }
 
 #[test]
-fn a_figure_is_explained_down_to_its_inputs() {
+fn explain_view_shows_a_metric_down_to_its_inputs() {
     let mut h = Harness::analytical(120, 40);
     h.keys("V<Enter>");
     assert_eq!(h.app.view, View::Explain);
@@ -502,7 +502,7 @@ fn a_figure_is_explained_down_to_its_inputs() {
 }
 
 #[test]
-fn the_palette_does_what_it_says() {
+fn command_palette_executes_typed_commands() {
     let mut h = Harness::analytical(120, 40);
     h.keys(":breakdown<Enter>");
     assert_eq!(h.app.view, View::Breakdown);
@@ -517,7 +517,7 @@ fn the_palette_does_what_it_says() {
 }
 
 #[test]
-fn a_column_can_order_the_comparison() {
+fn comparison_is_sorted_by_the_selected_metric() {
     let mut h = Harness::analytical(120, 40);
     h.keys("C");
     let names = |h: &Harness| h.app.columns.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
@@ -535,7 +535,7 @@ fn a_column_can_order_the_comparison() {
 }
 
 #[test]
-fn copies_are_asked_for_with_what_they_hold() {
+fn copy_keys_emit_the_selected_content() {
     let mut h = Harness::analytical(120, 40);
     let copied = |h: &mut Harness, keys: &str| {
         h.keys(keys);
@@ -560,7 +560,7 @@ fn copies_are_asked_for_with_what_they_hold() {
 /// The change is shown, then written without modifying the rest of the file; knobs that match the files no longer count
 /// as changed.
 #[test]
-fn turned_knobs_are_written_back() {
+fn changed_knobs_are_written_back_to_their_files() {
     let dir = tempfile::tempdir().unwrap();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/screens");
     for name in ["targets.yaml", "workloads.yaml"] {
@@ -596,7 +596,7 @@ fn turned_knobs_are_written_back() {
 }
 
 #[test]
-fn keys_ask_for_effects() {
+fn key_presses_emit_save_adopt_suspend_and_quit_effects() {
     let mut h = Harness::new(120, 40);
     h.app.library = Arc::new(Library::load(&Sources::built_in(), None));
     h.app.recompute();
@@ -622,7 +622,7 @@ fn keys_ask_for_effects() {
 }
 
 #[test]
-fn the_reference_lists_every_key() {
+fn reference_document_lists_every_hinted_key() {
     let reference = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference.md")).unwrap();
     for row in atlas_fabric::tui::input::keymap::BINDINGS {
         if row.hint.is_some() && row.modes.contains(&Mode::Targets) {
@@ -633,7 +633,7 @@ fn the_reference_lists_every_key() {
 
 /// The table of knobs in docs/reference.md matches the registry.
 #[test]
-fn the_reference_has_the_registry_of_knobs() {
+fn reference_document_contains_the_knob_registry() {
     let mut table = "| knob | also | takes | what it is |\n| --- | --- | --- | --- |\n".to_owned();
     for spec in KNOBS {
         let takes = match spec.kind {
@@ -665,7 +665,7 @@ proptest! {
     /// Whatever is typed: no panic, the screen can be drawn, and undoing everything restores the initial state of the
     /// tab.
     #[test]
-    fn undo_leads_back_and_redo_forth(keys in prop::collection::vec(any_key(), 0..60)) {
+    fn undo_restores_the_initial_state_and_redo_the_final_one(keys in prop::collection::vec(any_key(), 0..60)) {
         let mut h = Harness::new(100, 30);
         let start = h.app.now.clone();
         for key in keys {

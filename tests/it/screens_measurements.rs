@@ -58,7 +58,7 @@ fn measured(app: &mut App) {
 }
 
 #[test]
-fn measurements_are_shown_calibrated_discarded_and_accepted() {
+fn calibration_proposal_can_be_discarded_and_accepted() {
     let mut app = app(140, 40);
     assert!(!text(&app).contains("Measured"), "no tab where nothing was measured");
     show(&mut app);
@@ -121,7 +121,7 @@ fn measurements_are_shown_calibrated_discarded_and_accepted() {
 }
 
 #[test]
-fn the_view_can_be_drawn_at_every_size_and_says_what_cannot_be_read() {
+fn measurements_view_renders_at_five_sizes_and_reports_read_errors() {
     for (columns, rows) in [(80, 24), (81, 25), (100, 30), (120, 40), (200, 60)] {
         let mut app = app(columns, rows);
         measured(&mut app);
@@ -138,7 +138,7 @@ fn the_view_can_be_drawn_at_every_size_and_says_what_cannot_be_read() {
 }
 
 #[test]
-fn rows_that_no_engine_predicts_are_counted_with_a_reason() {
+fn rows_without_a_prediction_are_counted() {
     let mut app = app(140, 40);
     let context = Context { name: "ib.csv".to_owned(), ..Context::default() };
     let rows = intake::gather(&b"fabric,busbw,message_bytes\nIB,40,1048576\n"[..], &context, &[]).unwrap().rows;
@@ -148,7 +148,7 @@ fn rows_that_no_engine_predicts_are_counted_with_a_reason() {
 }
 
 #[test]
-fn a_prediction_is_explained_and_a_proposal_only_taken_where_it_stands() {
+fn enter_explains_a_row_or_accepts_the_proposal_under_the_cursor() {
     let mut app = app(140, 40);
     measured(&mut app);
     show(&mut app);

@@ -74,7 +74,7 @@ fn brute(problem: &Problem<'_>) -> f64 {
 }
 
 #[test]
-fn the_best_is_the_best_of_all_and_every_point_is_accounted_for() {
+fn exhaustive_search_matches_brute_force_and_counts_every_point() {
     let (parts, start) = start("h100x32", "train");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
     problem.min_gain = 0.0;
@@ -97,7 +97,7 @@ fn the_best_is_the_best_of_all_and_every_point_is_accounted_for() {
 }
 
 #[test]
-fn a_constraint_never_improves_the_best_and_says_what_it_cost() {
+fn constraint_lowers_the_optimum_and_states_its_cost() {
     let (parts, start) = start("mi300x8", "serve");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
     problem.min_gain = 0.0;
@@ -118,7 +118,7 @@ fn a_constraint_never_improves_the_best_and_says_what_it_cost() {
 }
 
 #[test]
-fn on_the_front_nothing_is_better_in_everything() {
+fn no_point_of_the_front_dominates_another() {
     let (parts, start) = start("mi300x8", "serve");
     let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
     let found = optimize(&problem, &Gauge::default());
@@ -137,7 +137,7 @@ fn on_the_front_nothing_is_better_in_everything() {
 }
 
 #[test]
-fn where_there_are_too_many_the_search_is_local_and_says_so() {
+fn search_beyond_the_candidate_limit_is_local_and_reported_as_such() {
     let (parts, start) = start("h100x32", "train");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
     problem.min_gain = 0.0;
@@ -158,7 +158,7 @@ fn json(dir: &Path, args: &[&str]) -> Value {
 }
 
 #[test]
-fn the_command_writes_a_record_that_answers_the_same_again() {
+fn optimize_record_reproduces_the_same_result() {
     let dir = folder();
     let args = ["optimize", "--target", "h100x32", "--workload", "train", "--top", "3", "--headroom", "5%"];
     let found = json(dir.path(), &args);
@@ -183,7 +183,7 @@ fn the_command_writes_a_record_that_answers_the_same_again() {
 }
 
 #[test]
-fn everything_wrong_with_a_goal_is_said_at_once() {
+fn all_errors_of_a_search_goal_are_reported_together() {
     let dir = folder();
     let args = ["optimize", "--workload-dir", ".", "--target", "h100x32", "--workload", "train", "--objective", "sped"];
     let more = ["--over", "tpp=1", "--where", "tpot<=50", "--front", "throughput", "--keep", "nothing"];
@@ -204,7 +204,7 @@ fn everything_wrong_with_a_goal_is_said_at_once() {
 }
 
 #[test]
-fn a_sweep_goes_on_after_a_kill_as_if_it_had_never_stopped() {
+fn sweep_resumes_after_a_kill_with_identical_output() {
     let dir = folder();
     let sweep = |out: &str| {
         let args = ["sweep", "--workload-dir", ".", "--workload", "serve", "--over", "tp=1,2,4,8"];
@@ -259,7 +259,7 @@ fn fingerprint(dir: &Path) -> u64 {
 }
 
 #[test]
-fn sweeps_tell_what_was_asked_and_only_where_it_holds() {
+fn sweep_writes_requested_metrics_of_points_that_meet_the_condition() {
     let dir = folder();
     let args = ["sweep", "--workload-dir", ".", "--workload", "train", "--target", "h100x32", "--over", "tp=1..16"];
     let more =
@@ -324,7 +324,7 @@ fn sensitivity_ranks_levers_by_their_reach() {
 }
 
 #[test]
-fn shells_complete_names_that_only_the_files_know() {
+fn shell_completion_includes_names_from_user_files() {
     let dir = folder();
     let complete = |words: &[&str]| {
         let mut command = atlas(dir.path(), &["--", "atlas"]);
@@ -342,7 +342,7 @@ fn shells_complete_names_that_only_the_files_know() {
 }
 
 #[test]
-fn man_pages_and_schemas_are_written_for_all() {
+fn man_pages_and_schemas_are_written_to_directories() {
     let dir = folder();
     atlas(dir.path(), &["man", "man1"]).assert().code(0);
     let page = std::fs::read_to_string(dir.path().join("man1/atlas-sweep.1")).unwrap();

@@ -60,7 +60,7 @@ fn metric(name: &str, (scenario, estimate): &(Scenario, Estimate)) -> f64 {
 }
 
 #[test]
-fn the_catalog_has_targets_of_six_vendors_and_workloads_with_models() {
+fn shipped_targets_cover_six_vendors_and_workloads_have_models() {
     let library = library();
     assert!(library.problems().is_empty(), "{}", library.problems());
     let catalogued: Vec<&Target> =
@@ -84,7 +84,7 @@ fn the_catalog_has_targets_of_six_vendors_and_workloads_with_models() {
 }
 
 #[test]
-fn targets_agree_with_the_catalog_and_say_where_their_figures_come_from() {
+fn shipped_targets_match_the_catalog_and_cite_price_and_power_sources() {
     let library = library();
     for target in library.targets() {
         let Some(name) = &target.accelerator else { continue };
@@ -108,7 +108,7 @@ fn targets_agree_with_the_catalog_and_say_where_their_figures_come_from() {
 }
 
 #[test]
-fn prices_are_those_of_the_catalog_that_they_name() {
+fn shipped_target_prices_match_the_provider_they_cite() {
     let library = library();
     let mut seen = 0;
     for target in library.targets() {
@@ -136,7 +136,7 @@ fn prices_are_those_of_the_catalog_that_they_name() {
 /// With attention counted in full, MFU of long sequences would exceed what the hardware can do (110 % at 131,072
 /// tokens).
 #[test]
-fn the_utilization_that_leads_counts_causal_attention_once() {
+fn headline_metrics_include_mfu_causal_but_not_mfu() {
     let leading: Vec<&str> = Metric::headlines(atlas_config::Mode::Training).map(|metric| metric.name).collect();
     assert!(leading.contains(&"mfu_causal") && !leading.contains(&"mfu"), "{leading:?}");
     let all: Vec<&str> = Metric::by_importance(atlas_config::Mode::Training).map(|metric| metric.name).collect();
@@ -160,7 +160,7 @@ fn an_instance_type_has_one_price_at_a_time() {
 }
 
 #[test]
-fn every_target_answers_every_workload() {
+fn every_target_workload_pair_gives_a_plausible_estimate() {
     let library = library();
     let mut fitting = 0;
     for target in library.targets() {
@@ -196,7 +196,7 @@ fn every_target_answers_every_workload() {
 }
 
 #[test]
-fn natural_pairs_fit() {
+fn typical_pairs_fit_and_every_workload_fits_on_some_target() {
     let library = library();
     for (workload, target) in NATURAL {
         let verdict = answer(&library, target, workload).1.detail.unwrap().verdict;
@@ -211,7 +211,7 @@ fn natural_pairs_fit() {
 }
 
 #[test]
-fn where_the_same_layout_was_measured_the_answer_is_near() {
+fn published_training_throughput_is_predicted_within_30_percent() {
     let library = library();
     // Table of Megatron-Bridge 26.06, tokens/s per GPU: the layouts of these entries.
     for (workload, target, accelerators, published) in [
@@ -230,7 +230,7 @@ fn where_the_same_layout_was_measured_the_answer_is_near() {
 }
 
 #[test]
-fn a_layout_that_asks_for_too_much_is_not_cheap_for_it() {
+fn layout_beyond_the_target_size_is_not_cheaper_per_token() {
     let library = library();
     let small = answer(&library, "h100-sxm-8", "gpt-oss-120b-train");
     assert!(matches!(small.1.detail.unwrap().verdict, Verdict::Accelerators { needs: 64.0, has: 8.0 }));

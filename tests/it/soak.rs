@@ -289,7 +289,7 @@ fn soak(seed: u64, mut enough: impl FnMut(u64) -> bool, mut seen: impl FnMut(&Do
 }
 
 #[test]
-fn random_input_neither_ends_the_interface_nor_exceeds_its_memory() {
+fn random_input_keeps_the_tui_running_within_memory_limits() {
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let done = soak(
         seed,

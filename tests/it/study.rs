@@ -26,7 +26,7 @@ fn study(workload: &str) -> Study {
 }
 
 #[test]
-fn a_study_says_everything_in_both_formats() {
+fn study_has_all_sections_in_markdown_and_html() {
     let study = study("llama3_70b_day");
     let blocks = content::blocks(&study);
     let headings: Vec<&str> = blocks
@@ -56,7 +56,7 @@ fn a_study_says_everything_in_both_formats() {
 }
 
 #[test]
-fn breakdowns_of_a_study_sum() {
+fn study_bar_totals_lie_within_their_intervals() {
     for block in content::blocks(&study("llama3_8b_train")) {
         let Block::Bars(bars) = block else { continue };
         for bar in bars.bars {
@@ -70,7 +70,7 @@ fn breakdowns_of_a_study_sum() {
 
 /// Skipped if Chromium is not installed.
 #[test]
-fn a_browser_shows_it() {
+fn browser_renders_charts_and_sorts_tables_of_a_study() {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let works = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
     let Some(browser) = names.into_iter().find(works) else {
@@ -107,7 +107,7 @@ fn atlas(dir: &Path, arguments: &[&str]) -> std::process::Output {
 
 /// The best configuration of each target, how it was found, and where the configurations differ.
 #[test]
-fn a_report_by_maximum_performance_says_how_each_best_was_found() {
+fn maximum_performance_report_states_the_search_behind_each_optimum() {
     let dir = tempfile::tempdir().unwrap();
     let search = ["--workload", "llama3.1-70b-serve", "--target", "h100-sxm-8", "--target", "mi300x-8"];
     let over = ["--over", "tp=2,4,8", "--over", "concurrency=32,128"];
@@ -132,7 +132,7 @@ fn a_report_by_maximum_performance_says_how_each_best_was_found() {
 }
 
 #[test]
-fn a_report_on_a_sweep_shows_its_best_points_and_curves() {
+fn sweep_report_shows_point_count_and_curves() {
     let dir = tempfile::tempdir().unwrap();
     let sweep = ["sweep", "--over", "tp=1,2,4,8", "--over", "microbatch=1,2", "--out", "s.csv"];
     let on = ["--target", "h100-sxm-8", "--target", "mi300x-8", "--workload", "llama2-7b-dp8"];

@@ -98,33 +98,33 @@ fn cheapest_of_four_targets_under_50_ms_takes_at_most_twelve_keys() {
 }
 
 #[test]
-fn whether_a_model_fits_takes_seven_keys() {
+fn checking_whether_a_model_fits_takes_at_most_seven_keys() {
     let start = within(7, ":405b<Enter>V");
     assert_eq!(&*start.app.now.setup.workload, "llama3.1-405b-train");
     assert!(start.text().contains("✗"), "{}", start.text());
 }
 
 #[test]
-fn what_a_longer_prompt_costs_takes_fourteen_keys() {
+fn cost_of_a_longer_prompt_is_shown_within_fourteen_keys() {
     let start = within(14, ":prompt=8192<Enter>V");
     let text = start.text();
     assert!(text.contains("▲") && text.contains("$/1M tokens"), "{text}");
 }
 
 #[test]
-fn which_settings_reach_a_price_takes_seven_keys() {
+fn goal_seek_for_a_token_price_takes_at_most_seven_keys() {
     let start = within(7, "Vk=2.00");
     assert!(start.text().contains("Goal for $/1M tokens"), "{}", start.text());
 }
 
 #[test]
-fn the_price_at_which_two_machines_change_places_takes_nine_keys() {
+fn break_even_price_of_two_targets_takes_at_most_nine_keys() {
     let text = within(9, "jjjjmgVk=").text();
     assert!(text.contains("hourly_usd") && text.contains("passes h200-sxm-8"), "{text}");
 }
 
 #[test]
-fn the_best_layout_of_a_target_takes_two_keys() {
+fn best_layout_of_a_target_takes_at_most_two_keys() {
     let start = within(2, "6R");
     let text = start.text();
     for part in ["best", "tp", "TTFT", "free", "default"] {
@@ -133,20 +133,20 @@ fn the_best_layout_of_a_target_takes_two_keys() {
 }
 
 #[test]
-fn two_machines_at_the_same_settings_take_six_keys() {
+fn comparing_two_targets_takes_at_most_six_keys() {
     let start = within(6, "mjjjmC");
     assert_eq!(start.app.columns.len(), 2);
     assert!(start.text().contains("reference"), "{}", start.text());
 }
 
 #[test]
-fn where_the_time_goes_and_why_take_one_key_each() {
+fn breakdown_and_explain_views_take_one_key_each() {
     assert_eq!(within(1, "3").app.view, View::Breakdown);
     assert_eq!(within(1, "7").app.view, View::Explain);
 }
 
 #[test]
-fn what_an_upgrade_brings_and_what_runs_here_take_one_key_each() {
+fn releases_and_what_runs_views_take_one_key_each() {
     assert!(within(1, "@").text().contains("Releases of vLLM"));
     let mut start = Start::new();
     start.keys("mm");
@@ -155,7 +155,7 @@ fn what_an_upgrade_brings_and_what_runs_here_take_one_key_each() {
 }
 
 #[test]
-fn a_question_that_is_typed_whole_needs_no_other_key() {
+fn question_typed_in_the_palette_opens_the_race_view() {
     let typed = ":train 70b 1T tokens 128 h100 under 60d<Enter>";
     let start = within(typed.len(), typed);
     assert_eq!((start.app.view, &*start.app.now.setup.workload), (View::Race, "llama3.1-70b-train"));
@@ -164,7 +164,7 @@ fn a_question_that_is_typed_whole_needs_no_other_key() {
 
 /// A click on a heading of the comparison sorts by it, and the best target becomes visible.
 #[test]
-fn a_click_on_a_heading_sorts_and_shows_the_winner() {
+fn heading_click_sorts_the_comparison_and_scrolls_to_the_best() {
     let mut start = Start::new();
     start.keys("CGGG");
     let text = start.text();
@@ -183,7 +183,7 @@ fn a_click_on_a_heading_sorts_and_shows_the_winner() {
 }
 
 #[test]
-fn users_choose_order_and_hide_the_metrics_of_the_comparison() {
+fn comparison_metrics_can_be_chosen_reordered_and_hidden() {
     let mut start = Start::new();
     start.keys("C=");
     start.keys("<C-u>mfu<Enter>");
@@ -204,7 +204,7 @@ fn users_choose_order_and_hide_the_metrics_of_the_comparison() {
 }
 
 #[test]
-fn a_filter_knows_the_labels_on_the_screen() {
+fn comparison_filter_accepts_metric_labels() {
     let mut start = Start::new();
     start.keys("C/TTFT p99 > 1500ms<Enter>");
     assert!(!start.app.columns.is_empty(), "{}", start.text());

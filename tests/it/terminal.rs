@@ -21,7 +21,7 @@ fn predecessor_files(dir: &Path) {
 }
 
 #[test]
-fn it_starts_anywhere_and_quits_cleanly() {
+fn tui_starts_in_an_empty_directory_and_exits_with_0() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("NVIDIA_H100_8x_NVLink");
@@ -44,7 +44,7 @@ fn worked(pid: u32) -> (f64, bool) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_does_not_wait_until_all_keys_of_a_burst_are_handled() {
+fn sigterm_interrupts_a_burst_of_pending_keys() {
     let dir = tempfile::tempdir().unwrap();
     let mut session =
         Session::start(dir.path(), &["--fresh", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve"]);
@@ -78,7 +78,7 @@ fn kept(dir: &Path) -> Option<String> {
 }
 
 #[test]
-fn what_was_done_survives_a_kill() {
+fn changes_survive_sigkill() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
@@ -99,7 +99,7 @@ fn what_was_done_survives_a_kill() {
 }
 
 #[test]
-fn a_session_in_which_nothing_was_done_leaves_no_file() {
+fn unchanged_session_writes_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
@@ -112,7 +112,7 @@ fn a_session_in_which_nothing_was_done_leaves_no_file() {
 }
 
 #[test]
-fn signals_give_the_terminal_back() {
+fn term_hup_and_int_restore_the_terminal() {
     for signal in ["TERM", "HUP", "INT"] {
         let dir = tempfile::tempdir().unwrap();
         let mut session = Session::start(dir.path(), &[]);
@@ -127,7 +127,7 @@ fn signals_give_the_terminal_back() {
 }
 
 #[test]
-fn nothing_is_sent_while_nothing_happens_or_a_key_changes_nothing() {
+fn idle_and_ineffective_keys_produce_no_output() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
@@ -142,7 +142,7 @@ fn nothing_is_sent_while_nothing_happens_or_a_key_changes_nothing() {
 }
 
 #[test]
-fn ctrl_z_gives_the_shell_its_terminal_and_fg_brings_the_screen_back() {
+fn ctrl_z_restores_the_terminal_and_fg_redraws_the_screen() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = CommandBuilder::new("bash");
     command.args(["--norc", "--noprofile", "--noediting", "-i"]);
@@ -165,7 +165,7 @@ fn ctrl_z_gives_the_shell_its_terminal_and_fg_brings_the_screen_back() {
 }
 
 #[test]
-fn files_are_reloaded_however_they_change() {
+fn files_are_reloaded_after_write_rename_delete_and_swap() {
     let dir = tempfile::tempdir().unwrap();
     predecessor_files(dir.path());
     let targets = dir.path().join("workload/targets.yaml");
@@ -203,7 +203,7 @@ fn files_are_reloaded_however_they_change() {
 }
 
 #[test]
-fn the_editor_opens_at_the_entry_and_its_changes_show() {
+fn editor_opens_at_the_line_of_the_entry_and_edits_are_reloaded() {
     let dir = tempfile::tempdir().unwrap();
     predecessor_files(dir.path());
     let editor = dir.path().join("vi");
@@ -225,7 +225,7 @@ fn the_editor_opens_at_the_entry_and_its_changes_show() {
 }
 
 #[test]
-fn a_shipped_entry_is_written_here_before_it_is_edited() {
+fn built_in_entry_is_copied_to_the_workload_directory_before_editing() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
     command.args(PREDECESSOR);
@@ -244,7 +244,7 @@ fn a_shipped_entry_is_written_here_before_it_is_edited() {
 }
 
 #[test]
-fn a_record_is_saved_where_it_is_asked_for() {
+fn record_is_saved_in_the_out_directory() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &["--out", "records"]);
     session.wait_for("Results");
@@ -257,7 +257,7 @@ fn a_record_is_saved_where_it_is_asked_for() {
 
 /// Also with tmux's wrapping, since nested terminals are common.
 #[test]
-fn a_figure_goes_to_the_clipboard() {
+fn copied_text_is_sent_by_osc_52_also_through_tmux() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
     command.args(PREDECESSOR);
@@ -278,7 +278,7 @@ fn a_figure_goes_to_the_clipboard() {
 }
 
 #[test]
-fn turned_knobs_are_written_into_their_file() {
+fn changed_knob_is_written_to_its_file_after_confirmation() {
     let dir = tempfile::tempdir().unwrap();
     predecessor_files(dir.path());
     let targets = dir.path().join("workload/targets.yaml");
@@ -297,7 +297,7 @@ fn turned_knobs_are_written_into_their_file() {
 }
 
 #[test]
-fn a_dumb_or_colorless_terminal_is_served_too() {
+fn no_color_suppresses_color_sequences() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
     command.env("NO_COLOR", "1");
@@ -329,7 +329,7 @@ fn session_file(dir: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn it_reopens_where_it_was_left() {
+fn session_restores_tabs_knobs_theme_and_view() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("2642 ");
@@ -366,7 +366,7 @@ fn it_reopens_where_it_was_left() {
 }
 
 #[test]
-fn every_signal_that_can_be_caught_gives_the_terminal_back() {
+fn catchable_signals_restore_the_terminal_and_exit_nonzero() {
     for signal in ["USR1", "USR2", "ALRM", "VTALRM", "PROF", "XCPU", "XFSZ", "IO", "ABRT", "BUS", "SYS", "TRAP"] {
         let dir = tempfile::tempdir().unwrap();
         let mut session = Session::start(dir.path(), &[]);
@@ -378,7 +378,7 @@ fn every_signal_that_can_be_caught_gives_the_terminal_back() {
 }
 
 #[test]
-fn ctrl_c_ends_it_within_a_paste_that_has_lost_its_end() {
+fn ctrl_c_quits_during_an_unterminated_paste() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
@@ -389,7 +389,7 @@ fn ctrl_c_ends_it_within_a_paste_that_has_lost_its_end() {
 }
 
 #[test]
-fn a_dropped_connection_keeps_the_session() {
+fn session_is_saved_on_hup_and_term() {
     for signal in ["HUP", "TERM"] {
         let dir = tempfile::tempdir().unwrap();
         let mut session = Session::start(dir.path(), &["tui", "--session", "night"]);
@@ -426,7 +426,7 @@ fn a_broken_session_is_reported_and_put_aside() {
 }
 
 #[test]
-fn a_tour_from_the_command_line_keeps_nothing() {
+fn tour_from_the_command_line_saves_no_session() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &["demo", "llama70b_fits"]);
     session.wait_for("next");
@@ -436,7 +436,7 @@ fn a_tour_from_the_command_line_keeps_nothing() {
 }
 
 #[test]
-fn a_view_is_exported_and_nothing_is_written_over_unasked() {
+fn view_export_asks_before_overwriting_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("Results");

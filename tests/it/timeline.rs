@@ -111,7 +111,7 @@ macro_rules! snapshot {
 }
 
 #[test]
-fn the_timeline_looks_as_it_did() {
+fn timeline_views_match_their_snapshots() {
     for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
         let size = format!("{columns}x{rows}");
         let mut h = Harness::new(Glyphs::unicode(), columns, rows, "llama3_70b_train");
@@ -127,7 +127,7 @@ fn the_timeline_looks_as_it_did() {
 }
 
 #[test]
-fn the_closed_form_stands_in_until_the_simulation_has_run() {
+fn closed_form_is_shown_until_the_simulation_finishes() {
     let mut h = Harness::new(Glyphs::unicode(), 200, 60, "llama3_70b_serve");
     let closed = h.metric("tokens_per_sec");
     h.idle = true;
@@ -142,7 +142,7 @@ fn the_closed_form_stands_in_until_the_simulation_has_run() {
 }
 
 #[test]
-fn columns_that_are_not_simulated_yet_say_so() {
+fn comparison_columns_without_simulation_are_labeled_closed_form() {
     let mut h = Harness::new(Glyphs::unicode(), 200, 60, "llama3_70b_serve");
     h.keys("C");
     assert!(!h.text().contains("~ closed form"), "{}", h.text());
@@ -155,7 +155,7 @@ fn columns_that_are_not_simulated_yet_say_so() {
 }
 
 #[test]
-fn what_was_simulated_is_remembered_and_an_edit_cancels_what_runs() {
+fn simulations_are_cached_and_an_edit_cancels_a_running_one() {
     let mut h = Harness::serving();
     h.set("engine", "event");
     let (first, ordered) = (h.metric("ttft_ms"), h.ordered);
@@ -171,7 +171,7 @@ fn what_was_simulated_is_remembered_and_an_edit_cancels_what_runs() {
 }
 
 #[test]
-fn escape_stops_a_simulation_and_the_closed_form_stays_and_says_so() {
+fn escape_stops_the_simulation_and_keeps_the_closed_form() {
     let mut h = Harness::serving();
     h.idle = true;
     h.set("engine", "event").keys("<Esc>");
@@ -185,7 +185,7 @@ fn escape_stops_a_simulation_and_the_closed_form_stays_and_says_so() {
 }
 
 #[test]
-fn the_cursor_walks_tasks_lanes_and_causes() {
+fn timeline_cursor_moves_over_tasks_lanes_and_causes() {
     let mut h = Harness::training();
     h.set("tp", "1").set("pp", "4").keys("9");
     assert_eq!(h.app.view, View::Timeline);
@@ -233,7 +233,7 @@ fn zooming_keeps_the_task_under_the_cursor_in_sight() {
 }
 
 #[test]
-fn the_other_pictures_are_a_tab_away_and_the_timeline_changes_no_figure() {
+fn tab_opens_the_scaling_chart_without_changing_metrics() {
     // On one node it does not fit, and sizes that cannot run are not compared.
     let mut h = Harness::training();
     h.set("num_nodes", "4");

@@ -31,7 +31,7 @@ fn number(case: &Value, name: &str) -> f64 {
 }
 
 #[test]
-fn utilization_cost_energy_memory_scaling_and_time_agree() {
+fn utilization_cost_energy_memory_scaling_and_time_match_the_predecessor() {
     for case in cases("mfu") {
         let rate = (number(&case, "tokens_per_second"), number(&case, "num_gpus"));
         let got = economics::utilization(rate.0, rate.1, number(&case, "num_parameters"), number(&case, "peak_tflops"));
@@ -127,7 +127,7 @@ fn utilization_cost_energy_memory_scaling_and_time_agree() {
 }
 
 #[test]
-fn the_figures_of_a_whole_benchmark_file_agree() {
+fn metrics_of_a_benchmark_file_match_the_predecessor() {
     for case in cases("enhanced_metrics_all") {
         let inputs = &case["inputs"];
         let data = &inputs["benchmark_data"];

@@ -34,7 +34,7 @@ fn every_row_has_a_prediction_inside_its_interval_or_a_reason() {
 }
 
 #[test]
-fn training_is_predicted_as_well_as_the_readme_says() {
+fn training_prediction_errors_stay_within_the_readme_values() {
     let all = verdicts(MeasurementKind::Training);
     let stats = overall(&all);
     assert!(stats.n >= 1765, "{stats:?}");
@@ -115,7 +115,7 @@ fn predicted_rows_equal_the_same_scenario_run_by_a_user() {
 }
 
 #[test]
-fn serving_is_predicted_as_well_as_the_readme_says() {
+fn serving_prediction_errors_stay_within_the_readme_values() {
     let all = verdicts(MeasurementKind::Inference);
     let stats = overall(&all);
     assert!(stats.n >= 3900 && stats.median <= 16.5 && stats.p90 <= 61.0, "{stats:?}");
@@ -130,7 +130,7 @@ fn serving_is_predicted_as_well_as_the_readme_says() {
 }
 
 #[test]
-fn intervals_hold_where_no_release_is_stated() {
+fn intervals_cover_measurements_with_an_assumed_release() {
     let method = Method { release: Release::Assumed, ..Method::default() };
     for kind in MeasurementKind::ALL {
         let withheld = judge_by(kind, &shipped(kind).unwrap(), method, &Gauge::default()).unwrap();
@@ -146,7 +146,7 @@ fn intervals_hold_where_no_release_is_stated() {
 }
 
 #[test]
-fn a_file_of_no_known_kind_says_what_was_expected() {
+fn unknown_measurement_table_error_lists_expected_and_found_columns() {
     let problem = MeasurementKind::of("a,b,c\n1,2,3\n").unwrap_err().to_string();
     assert!(problem.contains("seq_len") && problem.contains("a,b,c"), "{problem}");
     assert_eq!(MeasurementKind::of(&shipped(MeasurementKind::Latency).unwrap()).unwrap(), MeasurementKind::Latency);
@@ -155,7 +155,7 @@ fn a_file_of_no_known_kind_says_what_was_expected() {
 }
 
 #[test]
-fn the_command_writes_what_the_engine_says() {
+fn validate_command_prints_all_rows_as_json_table_and_csv() {
     let run = |arguments: &[&str]| {
         let out =
             std::process::Command::new(env!("CARGO_BIN_EXE_atlas")).arg("validate").args(arguments).output().unwrap();
@@ -177,7 +177,7 @@ fn the_command_writes_what_the_engine_says() {
 }
 
 #[test]
-fn a_row_is_reported_step_by_step() {
+fn validate_row_prints_the_steps_of_its_prediction() {
     let described = |id: &str| {
         let out = std::process::Command::new(env!("CARGO_BIN_EXE_atlas"))
             .args(["validate", "--row", id])
@@ -237,7 +237,7 @@ fn bad_cells_are_located_and_their_rows_are_skipped() {
 }
 
 #[test]
-fn a_table_without_a_predicted_row_says_so_and_has_no_nan() {
+fn table_without_predictions_is_reported_without_nan() {
     let text = format!("{HEAD}\na,no-such-accelerator,8,llama-3.1-8b,8192,64,1,12000,\n");
     let (table, _, ok) = validate_text(&text, &[]);
     assert!(
@@ -294,7 +294,7 @@ fn an_interrupted_validation_fails_and_marks_its_result_as_partial() {
 }
 
 #[test]
-fn a_table_of_version_0_1_is_converted_and_its_prose_changes_nothing() {
+fn version_0_1_table_is_converted_and_its_notes_do_not_affect_results() {
     let dir = tempfile::tempdir().unwrap();
     let head = "id,source,date,engine,engine_version,accelerator,num_accelerators,intra_node_link,model,params_b,tp,\
                 precision_weights,input_len,output_len,concurrency,output_tokens_per_sec_total,speculative,notes";

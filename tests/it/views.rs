@@ -135,7 +135,7 @@ fn serving(columns: u16, rows: u16) -> Harness {
 }
 
 #[test]
-fn the_views_look_as_they_did() {
+fn views_match_their_snapshots() {
     for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
         let size = format!("{columns}x{rows}");
         snapshot!(format!("sweep_{size}"), serving(columns, rows).keys("/concurrency<Enter>Hmjm4"));
@@ -156,7 +156,7 @@ fn the_views_look_as_they_did() {
 }
 
 #[test]
-fn a_sweep_follows_every_edit() {
+fn sweep_is_recomputed_after_every_edit() {
     let mut h = serving(120, 40);
     h.keys("4");
     assert_eq!(h.app.view, View::Sweep);
@@ -177,7 +177,7 @@ fn a_sweep_follows_every_edit() {
 }
 
 #[test]
-fn enter_takes_the_point_and_its_figure_is_the_one_that_was_drawn() {
+fn enter_applies_the_point_and_reproduces_its_plotted_value() {
     for keys in ["4g", "4<Left>", "4ng", "4nn<Up><Left>", "/concurrency<Enter>4NNGkk"] {
         let mut h = serving(120, 40);
         let start = h.app.now.clone();
@@ -198,7 +198,7 @@ fn enter_takes_the_point_and_its_figure_is_the_one_that_was_drawn() {
 }
 
 #[test]
-fn a_click_moves_the_cursor_and_another_takes_the_point() {
+fn first_click_moves_the_cursor_and_second_applies_the_point() {
     let mut h = serving(120, 40);
     h.keys("4");
     h.click(20, 10);
@@ -210,7 +210,7 @@ fn a_click_moves_the_cursor_and_another_takes_the_point() {
 }
 
 #[test]
-fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
+fn edit_cancels_the_running_job_and_drops_its_result() {
     let mut h = serving(120, 40);
     h.idle = true;
     h.keys("4");
@@ -240,7 +240,7 @@ fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
 }
 
 #[test]
-fn a_compromise_is_taken_with_its_target() {
+fn enter_applies_a_frontier_point_with_its_target() {
     let mut h = serving(120, 40);
     h.keys("Hmjm5");
     let front = Arc::clone(h.app.queries.frontier.answer().unwrap());
@@ -264,7 +264,7 @@ fn a_compromise_is_taken_with_its_target() {
 }
 
 #[test]
-fn a_lever_of_the_tornado_leads_to_its_sweep() {
+fn enter_on_a_tornado_knob_opens_its_sweep() {
     let mut h = Harness::new(120, 40);
     h.keys("0");
     let tornado = Arc::clone(h.app.queries.tornado.answer().unwrap());
@@ -279,7 +279,7 @@ fn a_lever_of_the_tornado_leads_to_its_sweep() {
 }
 
 #[test]
-fn the_optimizer_finds_what_the_library_finds_and_enter_takes_it() {
+fn enter_applies_optimizer_candidates_with_their_throughput() {
     let mut h = Harness::new(120, 40);
     // Training that does not fit: every candidate is a change that makes it fit.
     h.keys("jWj/microbatch<Enter><Right><Right><Right><Right>6");
@@ -303,7 +303,7 @@ fn the_optimizer_finds_what_the_library_finds_and_enter_takes_it() {
 }
 
 #[test]
-fn opening_the_optimizer_searches_and_leaves_the_cursor_on_the_form() {
+fn opening_the_optimizer_starts_a_search_with_the_cursor_on_the_form() {
     let mut h = serving(120, 40);
     h.keys("6");
     assert!(h.app.queries.optimum.answer().is_some_and(|found| !found.candidates.is_empty()));
@@ -312,7 +312,7 @@ fn opening_the_optimizer_searches_and_leaves_the_cursor_on_the_form() {
 }
 
 #[test]
-fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
+fn typed_bounds_limit_candidates_and_invalid_bounds_are_rejected() {
     let mut h = serving(120, 40);
     h.keys("6<Down><Enter>x");
     assert_eq!(h.app.mode(), Mode::Bounding);
@@ -335,7 +335,7 @@ fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
 }
 
 #[test]
-fn a_search_goes_on_while_one_looks_elsewhere_and_ends_with_an_edit() {
+fn search_continues_in_other_views_and_stops_on_an_edit() {
     let mut h = serving(120, 40);
     h.idle = true;
     h.keys("6<Esc>");
@@ -372,7 +372,7 @@ fn the_views_can_be_drawn_at_every_size() {
 /// On the smallest screen, the result replaces the form: all candidates, and the metrics of the one under the cursor,
 /// are visible.
 #[test]
-fn what_the_optimizer_found_is_read_on_the_smallest_screen() {
+fn optimizer_result_is_readable_on_an_80x24_screen() {
     let mut h = serving(80, 24);
     h.keys("6R");
     let text = h.text();
@@ -387,7 +387,7 @@ fn what_the_optimizer_found_is_read_on_the_smallest_screen() {
 
 /// Enter applies a point. On the point of the current scenario it opens the explanation of the metric, and Esc returns.
 #[test]
-fn a_point_that_is_taken_is_explained() {
+fn enter_on_the_applied_point_opens_its_explanation() {
     let mut h = serving(120, 40);
     h.keys("/concurrency<Enter>4<Right><Enter>");
     assert_eq!(h.app.view, View::Sweep);
@@ -406,7 +406,7 @@ fn a_point_that_is_taken_is_explained() {
 /// The chart beside the results is for the knob changed last. It is requested once per pause between key presses, and
 /// does not delay single steps.
 #[test]
-fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
+fn wide_overview_charts_the_metric_over_the_last_changed_knob() {
     let mut h = Harness::new(200, 60);
     h.keys("mjmkWjj");
     assert!(h.app.queries.outlook.answer().is_none(), "nothing is asked while keys come");
@@ -453,7 +453,7 @@ fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
 }
 
 #[test]
-fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
+fn enter_on_a_hardware_lever_explains_it_down_to_its_file() {
     let mut h = Harness::new(120, 40);
     h.keys("jWj0");
     let tornado = Arc::clone(h.app.queries.tornado.answer().unwrap());
@@ -477,7 +477,7 @@ fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
 }
 
 #[test]
-fn what_stands_above_the_figures_is_explained_as_they_are() {
+fn bottleneck_and_verdict_rows_open_their_explanation() {
     for (columns, rows) in [(80, 24), (120, 40)] {
         let mut h = Harness::new(columns, rows);
         // Upwards from the first metric: the bottleneck, then the verdict.
@@ -494,7 +494,7 @@ fn what_stands_above_the_figures_is_explained_as_they_are() {
 }
 
 #[test]
-fn a_difference_puts_the_cursor_on_what_differs_only() {
+fn diff_view_selects_only_rows_that_differ() {
     let mut h = Harness::new(120, 40);
     h.keys("jWjvd");
     assert!(h.text().contains("Nothing differs"));
@@ -510,7 +510,7 @@ fn a_difference_puts_the_cursor_on_what_differs_only() {
 }
 
 #[test]
-fn what_is_said_below_a_view_fits_the_smallest_screen() {
+fn view_footer_fits_an_80x24_screen() {
     for start in ["", "jWj", "Wjj"] {
         for view in ["1", "V", "Vk", "Vkk", "2", "3", "4", "5", "6", "7", "8", "9", "0", "vm", "vd"] {
             let mut h = Harness::new(80, 24);
@@ -525,7 +525,7 @@ fn what_is_said_below_a_view_fits_the_smallest_screen() {
 }
 
 #[test]
-fn a_simulation_answers_its_question_where_no_profile_is_known() {
+fn opening_the_timeline_runs_the_simulation_of_the_scenario() {
     let mut h = Harness::new(80, 24);
     h.keys("jWj9");
     assert!(h.app.current_run().is_some());

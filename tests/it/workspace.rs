@@ -87,7 +87,7 @@ fn every_declared_dependency_is_used() {
 
 /// Engines receive the behavior of software through traits, and measurement tables are read by other crates.
 #[test]
-fn engines_know_no_software_release_or_table_by_name() {
+fn engine_crates_name_no_software_family_or_table_column() {
     let files = std::fs::read_dir(root().join("workload/software")).unwrap().map(|entry| entry.unwrap().path());
     let families: Vec<String> = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_lowercase()).collect();
     assert!(families.len() > 60 && families.contains(&"vllm".to_owned()));
@@ -110,7 +110,7 @@ fn engines_know_no_software_release_or_table_by_name() {
 
 /// The last bits of the C library's functions depend on the processor; `atlas_core::math` has its own implementations.
 #[test]
-fn figures_do_not_depend_on_the_functions_of_a_c_library() {
+fn library_code_calls_no_libm_float_methods() {
     const METHODS: [&str; 13] =
         ["exp", "exp2", "exp_m1", "ln", "ln_1p", "log2", "log10", "powf", "cbrt", "tanh", "sin", "cos", "hypot"];
     let mut files = Vec::new();
@@ -252,7 +252,7 @@ fn cycles(folder: &Path) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn files_do_not_import_each_other_in_circles() {
+fn source_files_have_no_import_cycles() {
     let mut folders = libraries();
     folders.insert("atlas-fabric".to_owned(), root().to_owned());
     for (name, folder) in &folders {

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_accuracy_is_that_of_the_constants_that_ship() {
+    fn published_accuracy_files_match_the_shipped_constants() {
         let files = generated(&root()).map_err(|error| error.to_string());
         let stale: Vec<PathBuf> =
             files.iter().flatten().filter(|file| !file.is_current()).map(|file| file.path.clone()).collect();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn indexes_are_alike_if_only_last_digits_differ() {
+    fn indexes_are_equal_up_to_rounding_of_values() {
         let is = "id,measured\na,100.001\n";
         assert!(alike(is, "id,measured\na,100.002\n"));
         assert!(!alike(is, "id,measured\na,100.1\n"));

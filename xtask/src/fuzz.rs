@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_summed_up_from_what_libfuzzer_states() {
+    fn fuzz_summary_is_parsed_from_libfuzzer_output() {
         let said = "INFO: Running with entropic power schedule (0xFF, 100).\nINFO: Seed: 1\nINFO: Loaded 1 modules   (5123 \
                     inline 8-bit counters): 5123 [0x5, 0x6),\n#2\tINITED cov: 90 ft: 91 corp: 1/1b exec/s: 0 rss: 30Mb\n#64\tNEW    \
                     cov: 120 ft: 150 corp: 12/80b lim: 4 exec/s: 0 rss: 31Mb L: 4/4 MS: 1 CopyPart-\n";

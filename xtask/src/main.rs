@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_dependency_has_a_line_that_says_what_for() {
+    fn every_direct_dependency_has_a_documented_reason() {
         let direct = section("workspace.dependencies").chain(section("dev-dependencies"));
         let direct: BTreeSet<&str> = direct.filter(|name| !name.starts_with("atlas-")).collect();
         let rows = TABLE.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));

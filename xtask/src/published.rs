@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn published_results_are_met_within_thirty_percent_but_for_known_weaknesses() {
+    fn published_results_are_within_30_percent_except_known_weaknesses() {
         let rows = rows(&crate::root()).unwrap();
         let near = |row: &Row| (0.7..=1.3).contains(&row.ratio());
         let far: Vec<&Row> = rows.iter().filter(|row| row.weakness.is_none() && !near(row)).collect();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_findings_state_what_published_scenarios_are_answered() {
+    fn findings_document_states_current_errors_of_published_scenarios() {
         let root = crate::root();
         let document = read(&root.join("docs/findings.md")).unwrap();
         for row in rows(&root).unwrap() {

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_objective_is_read_from_its_own_word_and_has_a_metric() {
+    fn objective_words_round_trip_and_smallest_maps_to_accelerators() {
         for objective in Objective::ALL {
             assert_eq!(Objective::named(objective.word()), Some(objective));
             for mode in [Mode::Training, Mode::Inference] {

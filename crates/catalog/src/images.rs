@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn images_become_as_many_tokens_as_their_makers_say() {
+    fn image_token_counts_match_published_values() {
         // arXiv 2502.13923, section 2.1.1: patches of 14 pixels, 2 by 2 patches per token.
         assert_eq!(tokens("qwen2.5-vl-7b", 1008.0), 36.0 * 36.0);
         // Patches of 16 pixels, 2 by 2 patches per token.
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_as_many_as_published() {
+    fn parameter_counts_match_published_values() {
         // Parameters in safetensors files on Hugging Face, in billions.
         for (model, published) in [
             ("qwen2.5-vl-7b", 8.292),

@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_drivers_call_a_device_is_found() {
+    fn accelerator_is_found_by_its_driver_name() {
         let catalog = Catalog::built_in();
         for (name, gb, id) in [
             ("NVIDIA H100 80GB HBM3", None, "nvidia-h100-sxm-80gb"),

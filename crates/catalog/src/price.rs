@@ -136,7 +136,7 @@ mod tests {
     use atlas_document::node::Position;
 
     #[test]
-    fn a_median_is_of_one_kind_of_price_alone() {
+    fn median_price_covers_only_one_price_basis() {
         let offer = |usd: f64, basis: PriceBasis, date: &str| {
             Arc::new(Price {
                 provider: "p".to_owned(),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_may_be_coarse_but_not_wrong() {
+    fn partial_dates_are_accepted_and_invalid_dates_refused() {
         assert!(is_date("2026") && is_date("2026-07") && is_date("2026-07-20"));
         assert!(!is_date("2026-13-01") && !is_date("26-07-20") && !is_date("July") && !is_date("2026-07-20-1"));
     }

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_quotes_what_a_shell_would_read_otherwise() {
+    fn array_script_quotes_paths_and_arguments_for_the_shell() {
         let array = Array {
             name: "atlas-1".to_owned(),
             folder: PathBuf::from("/data/a b;rm/50%.parts"),

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_keys_and_passwords_are_replaced() {
+    fn secrets_are_masked_and_masking_is_idempotent() {
         for (text, masked) in [
             ("hf_AbCdEfGhIjKlMnOpQr", "***"),
             ("--api-key abc --port 80", "--api-key *** --port 80"),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_stays() {
+    fn text_without_secrets_is_not_masked() {
         for text in [
             "--max-num-tokens 8192",
             "org/base-7B",

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn files_take_the_range_that_the_table_states_for_every_number() {
+    fn numeric_fields_of_files_accept_the_range_of_the_table() {
         for field in KNOBS.iter().filter(|field| matches!(field.kind, ValueType::Number { .. })) {
             let bounds = field.bounds();
             let inside = [bounds.min, bounds.max].into_iter().filter(|value| *value < 1e15);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn files_take_the_words_and_switches_that_the_table_states() {
+    fn choices_and_toggles_of_files_accept_the_values_of_the_table() {
         for field in KNOBS.iter().filter(|field| field.location != FileLocation::Nowhere) {
             match field.kind {
                 ValueType::Choice(words) => {

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn products_and_differences_do_not_overflow() {
+    fn count_arithmetic_does_not_overflow() {
         assert_eq!(Count::MAX * Count::MAX, f64::from(u32::MAX) * f64::from(u32::MAX));
         assert_eq!(Count::ONE - Count::new(3), -2.0);
     }

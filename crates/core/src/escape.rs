@@ -155,7 +155,7 @@ mod tests {
         }
 
         #[test]
-        fn markdown_has_no_tags_and_ends_no_cell(text in hostile()) {
+        fn escaped_markdown_has_no_tags_and_does_not_end_cells(text in hostile()) {
             let shown = markdown(&text);
             let bad = ['\n', '\r', '\u{1b}'];
             prop_assert!(!shown.contains(bad));
@@ -165,14 +165,14 @@ mod tests {
         }
 
         #[test]
-        fn only_its_fence_ends_a_block_of_code(text in hostile()) {
+        fn markdown_code_block_is_ended_only_by_its_fence(text in hostile()) {
             let block = markdown_block("text", &text);
             let fence: String = block.chars().take_while(|c| *c == '`').collect();
             prop_assert_eq!(block.matches(&fence).count(), 2, "{}", block);
         }
 
         #[test]
-        fn escaped_csv_is_read_back_and_is_no_formula(text in hostile()) {
+        fn escaped_csv_round_trips_and_is_not_a_formula(text in hostile()) {
             let field = csv(&text);
             let read = match field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
                 Some(inner) => inner.replace("\"\"", "\""),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_reads_back_every_word() {
+    fn shell_quoted_words_round_trip_through_sh() {
         let words = [
             "plain",
             "",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_no_formulas() {
+    fn csv_escapes_formulas_but_not_numbers() {
         for text in ["-1.5", "+3", "-1e-7", "-", "-3 %", "4", "a=b"] {
             assert_eq!(csv(text), text);
         }

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_torus_loses_rate_in_exchanges_as_it_grows_if_nothing_is_oversubscribed() {
+    fn only_torus_exchange_share_falls_with_size_without_oversubscription() {
         for topology in [Topology::Rail, Topology::FatTree, Topology::Dragonfly] {
             assert_eq!(network(topology, 1.0).exchange_share(4096.0, 1.0), 1.0);
         }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn more_oversubscription_is_never_faster_and_leaves_every_share_within_one() {
+    fn oversubscription_never_increases_bandwidth_shares() {
         for topology in ALL {
             for (nodes, apart) in [(2.0, 1.0), (16.0, 1.0), (64.0, 4.0), (512.0, 1.0), (2048.0, 16.0)] {
                 let mut last = [1.0, 1.0];
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dragonfly_takes_detours_where_a_ring_leaves_its_groups() {
+    fn dragonfly_halves_the_ring_share_between_groups() {
         let of = network(Topology::Dragonfly, 1.0);
         assert_eq!((of.nodes_without_oversubscription(), of.ring_share(1.0), of.ring_share(64.0)), (64.0, 1.0, 0.5));
         assert_eq!(of.exchange_share(4096.0, 1.0), 1.0);

@@ -463,7 +463,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_found_by_their_name_and_by_their_synonyms() {
+    fn plan_words_parse_from_names_and_synonyms() {
         for (name, value) in Format::WORDS {
             assert_eq!(Format::named(name), Some(*value));
             assert_eq!(value.name(), *name);

@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sorts_as_the_standard_library_does(list in prop::collection::vec((0_u8..8, any::<u16>()), 0..200)) {
+        fn sort_matches_the_standard_library(list in prop::collection::vec((0_u8..8, any::<u16>()), 0..200)) {
             let mut expected = list.clone();
             expected.sort_by_key(|(key, _)| *key);
             let mut found = list.clone();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_equal_keys_counts() {
+    fn last_value_of_a_duplicate_key_is_kept() {
         let map: BTreeMap<_, _> = super::collect_unsorted([("b", 1), ("a", 2), ("b", 3)]);
         assert_eq!(map.into_iter().collect::<Vec<_>>(), [("a", 2), ("b", 3)]);
     }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn money_time_and_shares() {
+    fn money_memory_percentages_and_durations_are_formatted() {
         assert_eq!(usd(98.32), "$98.32");
         assert_eq!(memory(80.0 * BYTES_PER_GB), "80.00 GB");
         assert_eq!(memory(0.5 * BYTES_PER_GB), "512.0 MB");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_digits_are_rounded_from_the_value_itself() {
+    fn values_with_fewer_digits_are_rounded_from_the_original_value() {
         // Rounding to four digits first would give 322, 74.3 and 12.9.
         assert_eq!(
             [duration_in(322.523, 3), duration_in(74.351, 3), si_in(12_951.0, 3)],
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_carry_their_sign() {
+    fn relative_changes_are_formatted_with_their_sign() {
         assert_eq!(relative(100.0, 112.34), "+12.3 %");
         assert_eq!(relative(100.0, 96.0), "-4.0 %");
         assert_eq!(relative(100.0, 100.0), "±0 %");

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_and_reordering_characters_do_not_survive() {
+    fn control_and_bidi_characters_are_removed_from_text() {
         assert_eq!(clean("\u{1b}[31mA\u{1b}[0m\u{7}B \n\t C\u{202e}D"), "A B CD");
         assert_eq!(clean(&"x".repeat(500)).chars().count(), 201);
         assert_eq!(strip_sequences("a\u{1b}"), "a");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_to_write_nothing_are_absent() {
+    fn placeholders_for_missing_values_are_absent() {
         for text in ["", " [N/A] ", "N/A", "(null)", "[Not Supported]", "[Unknown Error]", "None"] {
             assert_eq!(present(text), None, "{text:?}");
         }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_reads_a_word_as_it_was() {
+    fn shell_word_is_quoted_only_when_needed() {
         assert_eq!(shell_word("gpu-a100.x"), "gpu-a100.x");
         assert_eq!(shell_word("a;id"), "'a;id'");
         assert_eq!(shell_word("it's"), "'it'\\''s'");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_read_in_any_unit() {
+    fn memory_sizes_parse_in_any_unit() {
         assert_eq!(gib("81920 MiB", 1.0), Some(80.0));
         assert_eq!(gib("64Gi", 1.0), Some(64.0));
         assert_eq!(gib("81920", MIB), Some(80.0));

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_entry_concerns_its_name_until_a_later_file_defines_it() {
+    fn broken_entry_is_reported_until_a_later_file_defines_it() {
         let mut broken = BrokenEntries::default();
         broken.add_entry(&"mine.yaml".into(), &named("a"), "name");
         assert!(broken.diagnostic("target", "a").is_some_and(|problem| &*problem.file == "mine.yaml"));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_file_concerns_every_name_that_no_later_file_defines() {
+    fn unreadable_file_is_reported_for_names_not_defined_later() {
         let mut broken = BrokenEntries::default();
         broken.replace("b");
         broken.add_file(&"mine.yaml".into(), None);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_document_concerns_the_names_in_it() {
+    fn malformed_document_is_reported_for_the_names_in_it() {
         let mut broken = BrokenEntries::default();
         broken.add_file(&"mine.yaml".into(), Some("- name: a\n  cost: {"));
         assert!(broken.diagnostic("target", "a").is_some());

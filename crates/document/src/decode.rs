@@ -358,7 +358,7 @@ mod tests {
     use crate::parse::parse;
 
     #[test]
-    fn all_missing_fields_come_in_one_report() {
+    fn all_missing_fields_are_listed_in_one_diagnostic() {
         let file: Arc<str> = "t.yaml".into();
         let mut problems = Diagnostics::new();
         let node = parse(&file, "name: x\ncost:\n  pue: 1.2\nhostt: 3\n", &mut problems).unwrap();

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn summary_counts_both_kinds() {
+    fn summary_counts_errors_and_warnings() {
         let mut all = Diagnostics::new();
         assert_eq!(all.summary(), "no problems");
         all.push(diagnostic(Severity::Warning, 9));

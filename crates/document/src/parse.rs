@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_are_those_of_the_text() {
+    fn node_positions_match_the_source_text() {
         let (node, problems) = read("- name: a\n  cost:\n    pue: 1.2\n");
         let node = node.unwrap();
         assert!(problems.is_empty());
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn anchors_aliases_and_merge_keys() {
+    fn anchors_aliases_and_merge_keys_are_resolved() {
         let (node, problems) = read("base: &b {x: 1, y: 2}\nother:\n  <<: *b\n  y: 3\nagain: *b\n");
         assert!(problems.is_empty(), "{problems}");
         let node = node.unwrap();
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_nest_no_deeper_than_what_is_written_out() {
+    fn nesting_limit_applies_to_expanded_aliases() {
         let mut text = format!("a0: &a0 {}1{}\n", "[".repeat(40), "]".repeat(40));
         for i in 1..50 {
             text += &format!("a{i}: &a{i} {}*a{}{}\n", "[".repeat(20), i - 1, "]".repeat(20));
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_of_many_keys_finds_its_duplicates_and_merges_in_linear_work() {
+    fn mapping_with_many_keys_detects_duplicates_and_merges() {
         let keys = |n: usize| (0..n).map(|i| format!("k{i}: {i}\n")).collect::<String>();
         let (node, problems) = read(&keys(100_000));
         assert!(problems.is_empty());
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_of_problems_is_not_read_to_its_end() {
+    fn parsing_stops_after_the_maximum_number_of_problems() {
         let (node, problems) = read(&"a: 1\n".repeat(10_000));
         assert!(node.is_none());
         assert_eq!(problems.len(), MAX_PROBLEMS + 2);

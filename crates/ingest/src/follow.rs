@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_and_timers_of_megatron_come_as_their_lines_end() {
+    fn megatron_steps_and_timers_are_emitted_at_line_ends() {
         let (seen, _) = followed(MEGATRON.as_bytes(), &[]);
         let steps: Vec<u64> =
             seen.iter().filter_map(|seen| if let Observation::Step(step) = seen { step.step } else { None }).collect();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_of_vllm_carry_load_and_cache() {
+    fn vllm_reports_contain_load_and_cache_usage() {
         let (seen, _) = followed(VLLM.as_bytes(), &[]);
         let Some(Observation::Server(server)) = seen.last() else { panic!("{seen:?}") };
         assert_eq!((server.running, server.waiting, server.cache), (Some(64.0), Some(3.0), Some(0.985)));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_passed_over_once_it_is_too_long() {
+    fn overlong_line_is_skipped_and_reading_resumes() {
         let mut follow = Follow::new(&Context::default());
         for _ in 0..5 {
             follow.feed(&vec![b'x'; LONGEST / 2], |_| {});
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settled_log_is_searched_and_gives_the_same() {
+    fn search_in_a_settled_log_finds_every_step() {
         let text = long();
         let (seen, _) = followed(text.as_bytes(), &[]);
         let steps = seen.iter().filter_map(|seen| if let Observation::Step(step) = seen { Some(step) } else { None });
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_follow_each_other_are_read_like_others() {
+    fn dense_step_lines_yield_all_steps_and_the_same_facts() {
         let (text, expected, timers) = dense();
         let (seen, ingested) = followed(text.as_bytes(), &[]);
         let steps = seen.iter().filter_map(|seen| if let Observation::Step(step) = seen { Some(step) } else { None });
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_with_much_between_its_steps_is_searched_after_a_few_of_them() {
+    fn sparse_log_is_searched_after_a_few_steps() {
         let mut follow = Follow::new(&Context::default());
         let filler = "a line of another kind, long enough to matter\n".repeat(20_000);
         let mut seen = 0;
@@ -386,14 +386,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn where_a_settled_log_is_cut_changes_nothing(mut cuts in proptest::collection::vec(0_usize..60_000, 0..12)) {
+        fn chunk_boundaries_in_a_settled_log_do_not_change_results(mut cuts in proptest::collection::vec(0_usize..60_000, 0..12)) {
             cuts.sort_unstable();
             let text = long();
             prop_assert!(followed(text.as_bytes(), &[]).0 == followed(text.as_bytes(), &cuts).0, "cut at {cuts:?}");
         }
 
         #[test]
-        fn where_a_log_of_nothing_but_steps_is_cut_changes_nothing(
+        fn chunk_boundaries_in_a_dense_log_do_not_change_results(
             mut cuts in proptest::collection::vec(0_usize..90_000, 0..12),
         ) {
             cuts.sort_unstable();
@@ -402,7 +402,7 @@ mod tests {
         }
 
         #[test]
-        fn where_the_bytes_are_cut_changes_nothing(mut cuts in proptest::collection::vec(0_usize..4000, 0..12)) {
+        fn chunk_boundaries_do_not_change_observations_or_facts(mut cuts in proptest::collection::vec(0_usize..4000, 0..12)) {
             cuts.sort_unstable();
             for text in [MEGATRON, VLLM] {
                 let (once, whole) = followed(text.as_bytes(), &[]);
@@ -414,7 +414,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_bring_it_down(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+        fn arbitrary_bytes_do_not_panic_the_follower(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
             followed(&bytes, &[bytes.len() / 2]);
         }
     }

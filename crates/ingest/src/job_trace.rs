@@ -292,7 +292,7 @@ mod tests {
 ";
 
     #[test]
-    fn slurm_accounting_gives_jobs_on_accelerators_and_no_steps() {
+    fn slurm_accounting_yields_accelerator_jobs_without_steps() {
         let trace = read(SACCT).unwrap();
         assert_eq!(trace.format, "sacct");
         let jobs: Vec<(&str, f64, f64)> =
@@ -339,7 +339,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "[ -~\n|]{0,300}", cut in 0_usize..600) {
+        fn arbitrary_job_trace_text_does_not_panic(text in "[ -~\n|]{0,300}", cut in 0_usize..600) {
             let _ = read(&text);
             let cut = SACCT.get(..cut.min(SACCT.len())).unwrap();
             if let Ok(trace) = read(cut) {

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn python_prints_become_json() {
+    fn python_literals_convert_to_json() {
         let value = python_literal("{'loss': 2.5e-03, 'a': None, \"b\": 'it\\'s', 'c': (1, True), 'd': nan}").unwrap();
         assert_eq!(value.to_string(), r#"{"a":null,"b":"it's","c":[1,true],"d":null,"loss":0.0025}"#);
         assert_eq!(

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_colours_and_nul_bytes() {
+    fn line_endings_colors_and_nul_bytes_are_normalized() {
         let lines = all(b"a\r\nbar 1\rbar 2\n\x1b[36mstep:\x1b[0m 4\x00\nno\xffend");
         let expected = [(1, "a"), (1, ""), (2, "bar 1"), (2, "bar 2"), (3, "step: 4"), (4, "no\u{fffd}end")];
         assert_eq!(lines, expected.map(|(number, text)| (number, text.to_owned())));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_unpacked() {
+    fn gzip_is_decompressed_even_when_truncated_or_concatenated() {
         use std::io::Write as _;
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(b"one\ntwo\n").unwrap();

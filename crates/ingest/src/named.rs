@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_behind_a_file_replaces_what_holds_for_all() {
+    fn file_specific_settings_override_common_settings() {
         let named = NamedFile::parse("run:2.json:global_batch_size=32,seq_len=2048,software_version=12.8").unwrap();
         assert_eq!(named.path, Path::new("run:2.json"));
         let mut all = Config::default();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_settings_are_errors_that_name_the_nearest() {
+    fn unknown_setting_error_suggests_the_nearest_name() {
         let problem = NamedFile::parse("a.log:seqlen=1").unwrap_err();
         assert!(problem.contains("seq_len"), "{problem}");
         assert!(NamedFile::parse("a.log:num_gpus=8,x").unwrap_err().contains("NAME=VALUE"));

@@ -70,7 +70,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn outputs_of_cells_are_text() {
+    fn notebook_outputs_are_extracted_as_text() {
         let notebook = json!({"nbformat": 4, "cells": [
             {"cell_type": "markdown", "source": ["step: 1"]},
             {"cell_type": "code", "outputs": [

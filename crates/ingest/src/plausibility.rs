@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_beyond_any_machine_are_noted() {
+    fn physically_impossible_metrics_are_noted() {
         let mut run = Run::default();
         run.batch = Some(8.0);
         for _ in 0..3 {

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_put_in_front_is_taken_off() {
+    fn prefix_of_other_tools_is_stripped_from_lines() {
         for front in [
             "[rank0]: ",
             "[default12]:",

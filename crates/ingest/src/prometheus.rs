@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_the_interface_hold_samples() {
+    fn prometheus_api_response_yields_samples() {
         let document = serde_json::json!({"status": "success", "data": {"resultType": "vector", "result": [
             {"metric": {"__name__": "vllm:num_requests_running", "model_name": "m"}, "value": [1.5, "12"]}]}});
         let read = answer(&document);

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_unit_next_to_a_number_decides_what_it_is() {
+    fn unit_after_a_number_determines_the_quantity() {
         for (text, seconds) in [
             ("708 usec", 708e-6),
             ("708usec (standard deviation 12 usec)", 708e-6),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_durations() {
+    fn clock_times_are_parsed_as_durations() {
         for (text, seconds) in
             [("01:23:45", 5025.0), ("12:34<05:00", 754.0), ("1 day, 0:00:10", 86_410.0), ("23.4s", 23.4), ("90", 90.0)]
         {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_at_the_cut_end_of_a_file_is_left_out() {
+    fn number_truncated_at_the_end_of_a_file_is_dropped() {
         for (text, kept) in [
             ("loss: 7.5", "loss: "),
             ("loss: 7.5 grad: 1.2 ", "loss: 7.5 grad: "),

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_comes_again_begins_another_report() {
+    fn repeated_field_name_starts_another_report() {
         let mut reports = Reports::default();
         for (rate, p50) in [(1.0, 10.0), (2.0, 10.0)] {
             reports.set("requests", 5);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_report_of_another_rank_is_not_another() {
+    fn identical_report_of_another_rank_is_not_counted_again() {
         let mut reports = Reports::default();
         for _ in 0..3 {
             reports.set("requests", 5);

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_known_by_their_last_part_and_validation_is_passed_over() {
+    fn scalar_kind_follows_the_last_name_part_and_skips_validation() {
         assert_eq!(kind("train/loss"), Some(Kind::Loss));
         assert_eq!(kind("lm loss"), Some(Kind::Loss));
         assert_eq!(kind("iteration-time/iteration-time"), Some(Kind::Seconds));

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_even_in_order_and_not_fooled_by_a_rhythm() {
+    fn sample_is_uniform_ordered_and_unbiased_by_periodic_values() {
         for rhythm in [2_u32, 8, 10] {
             let values: Vec<f64> =
                 (0..1_000_000_u32).map(|i| f64::from(i) + if i % rhythm == 0 { 0.5 } else { 0.0 }).collect();
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn the_change_point_is_where_the_time_settles() {
+    fn warmup_change_point_is_where_the_step_time_settles() {
         let mut values = vec![20.0, 9.0, 4.0, 2.5];
         values.extend((0..50).map(|i| 2.0 + 0.001 * f64::from(i % 5)));
         let series = series(&values);

@@ -203,7 +203,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn checksums_are_those_of_the_standard() {
+    fn crc32c_matches_the_standard_test_vectors() {
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
     }
@@ -222,7 +222,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn without_a_time_the_clock_between_records_is_used_and_named() {
+    fn missing_step_time_falls_back_to_record_time_stamps() {
         let scalars: Vec<_> = (0..10).map(|n| ("train/loss", 10 * n, 5.0_f32, 1e9 + 20.0 * n as f64)).collect();
         let ingested = ingest(events(&scalars, false).as_slice(), &Context::default()).unwrap();
         let stats = ingested.readings[0].facts.get("step_time_s").unwrap();
@@ -232,7 +232,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn cut_and_damaged_files_give_no_figure_that_was_not_there(cut in 0_usize..4000, at in 0_usize..4000, flip in 1_u8..) {
+        fn truncated_or_damaged_event_files_yield_no_invented_values(cut in 0_usize..4000, at in 0_usize..4000, flip in 1_u8..) {
             let whole = events(&megatron(), false);
             let cut = cut.min(whole.len());
             let mut damaged = whole.clone();

@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_tools_write_them() {
+    fn numbers_parse_in_the_notations_of_tools() {
         for (text, value) in [
             ("3171.3 |", 3171.3),
             ("  1.210588E+01", 12.10588),
@@ -353,7 +353,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_number_is_the_nearest_double(mantissa in 0_u64..=u64::MAX >> 4, decimals in 0_usize..20, power in -40_i32..40) {
+        fn parse_number_rounds_to_the_nearest_f64(mantissa in 0_u64..=u64::MAX >> 4, decimals in 0_usize..20, power in -40_i32..40) {
             let digits = format!("{mantissa:0>21}");
             let (whole, fraction) = digits.split_at(digits.len() - decimals);
             for text in [format!("{whole}.{fraction}"), format!("{whole}.{fraction}e{power}"), format!("-{mantissa}E{power:+}")] {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_of_several_styles() {
+    fn timestamps_parse_in_several_formats() {
         assert_eq!(unix_seconds("2026/06/10 20:05:40.274"), Some(1_781_121_940.274));
         assert_eq!(unix_seconds("2026-06-10T20:05:40"), Some(1_781_121_940.0));
         assert_eq!(unix_seconds("20260610 20:05:40]"), Some(1_781_121_940.0));

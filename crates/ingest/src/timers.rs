@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_timer_is_not_read() {
+    fn malformed_timer_lines_are_ignored() {
         let lines = ["time (ms)", "(min, max) time across ranks (ms):", " a: (1", " b ...: (5.0, 2.0)", " c: (nan, 2)"];
         assert_eq!(all(&lines), []);
     }

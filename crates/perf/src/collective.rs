@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torus_exchanges_more_slowly_and_reduces_as_fast() {
+    fn torus_slows_all_to_all_but_not_all_reduce() {
         let (rail, torus) =
             (fabric(), Fabric { network: Network { topology: Topology::Torus, ..fabric().network }, ..fabric() });
         let g = Group::strided(4096.0, 1.0, 8.0);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn oversubscribed_leaves_slow_exchanges_and_rings_over_distant_nodes_and_not_rings_of_neighbors() {
+    fn oversubscription_slows_all_to_all_and_distant_rings_not_near_rings() {
         let at = |topology, ratio| {
             let f = Fabric::new(&Accelerator::default(), &Constants::default(), ratio);
             Fabric { network: Network { topology, ..f.network }, ..f }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn more_bytes_are_never_quicker_and_more_bandwidth_never_slower() {
+    fn collective_time_is_monotonic_in_bytes_and_bandwidth() {
         let f = fabric();
         let mut quick = f;
         quick.link_bw *= 2.0;
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_a_bridge_a_collective_goes_over_the_slower_fabric_of_the_node() {
+    fn all_reduce_beyond_the_bridge_uses_the_slower_node_fabric() {
         let card = Accelerator {
             link_bw: 32e9,
             bridge: Some(Bridge { ranks: 2.0, bw: 300e9 }),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_knows_how_much_of_it_is_local() {
+    fn strided_group_computes_local_size_and_distance() {
         assert_eq!(Group::strided(16.0, 1.0, 8.0), Group { size: 16.0, local: 8.0, apart: 1.0 });
         assert_eq!(Group::strided(16.0, 8.0, 8.0), Group { size: 16.0, local: 1.0, apart: 1.0 });
         assert_eq!(Group::strided(16.0, 32.0, 8.0), Group { size: 16.0, local: 1.0, apart: 4.0 });

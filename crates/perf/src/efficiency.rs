@@ -116,14 +116,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_factor_moves_every_time() {
+    fn every_time_constant_has_an_efficiency_factor() {
         let times = Constants::FIELDS.iter().filter(|field| field.unit == "s");
         let unmoved: Vec<&str> = times.map(|field| field.name).filter(|name| factor_of(name).is_none()).collect();
         assert!(unmoved.is_empty(), "{unmoved:?} follow neither the network nor the host");
     }
 
     #[test]
-    fn factors_of_one_change_nothing_and_no_share_exceeds_the_datasheet() {
+    fn default_factors_keep_constants_and_shares_stay_at_most_one() {
         assert_eq!(Constants::with(&Factors::default()), Constants::default());
         assert_eq!(Constants::with(&Factors::default()), Constants::default());
         let most = Factors { compute: 5.0, memory: 5.0, network: 5.0, host: 5.0 };

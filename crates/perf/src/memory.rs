@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_is_never_below_the_point() {
+    fn memory_upper_bound_is_at_least_the_estimate() {
         let c = Constants::default();
         let m = training_memory(&TrainingInput::default(), &c, Recompute::None);
         assert!(m.upper(&c) >= m.total());

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn text_output_is_rounded_and_machine_output_is_exact() {
+    fn markdown_is_rounded_and_csv_json_and_html_data_are_exact() {
         let document = document();
         assert!(document.write(DocumentFormat::Markdown).contains("| a, \"b\" | 1.23 k |"));
         let page = document.write(DocumentFormat::Html);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_offered_where_something_is_charted() {
+    fn svg_is_offered_only_for_documents_with_charts() {
         let mut document = document();
         assert!(!document.formats().contains(&DocumentFormat::Svg));
         let bar = |name: &str, value| Bar {

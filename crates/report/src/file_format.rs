@@ -110,7 +110,7 @@ mod tests {
     use crate::chart::{Bar, Bars};
 
     #[test]
-    fn extensions_are_known_in_any_case_and_others_are_errors_that_list_them() {
+    fn file_extension_is_case_insensitive_and_unknown_ones_list_formats() {
         let of = |name: &str| FileFormat::of(Path::new(name), &FileFormat::ALL);
         for format in FileFormat::ALL {
             for extension in format.extensions() {

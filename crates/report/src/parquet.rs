@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_runs_are_encoded_as_specified() {
+    fn varints_runs_and_thrift_fields_follow_the_specification() {
         let mut out = Vec::new();
         varint(300, &mut out);
         assert_eq!(out, [0xac, 0x02]);

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_keep_the_order_of_records_and_documents_are_sorted() {
+    fn summary_rows_keep_record_order_and_markdown_is_sorted() {
         let summary = Summary::of(&[entry("parity", 1.005), entry("best", 3.0), entry("parity", 2.0)]);
         assert_eq!(summary.count, 3);
         let tracks: Vec<&str> = summary.rows.iter().map(|row| row.track.as_str()).collect();

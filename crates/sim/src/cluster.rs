@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_of_one_accelerator_are_customers_of_as_many_servers() {
+    fn single_accelerator_jobs_wait_as_in_a_multi_server_queue() {
         let customers = 20_000;
         let between = Distribution::Exponential { mean: 1.0 };
         let service = Distribution::Exponential { mean: 3.4 };

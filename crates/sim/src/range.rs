@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_described_in_words() {
+    fn range_errors_state_value_and_expected_range() {
         let mut ranges = Ranges::default();
         ranges.positive("rate", f64::NAN);
         ranges.check("share", 2.0, 0.0, 1.0);

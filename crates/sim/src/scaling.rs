@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_that_grows_with_the_accelerators_is_judged_by_its_time() {
+    fn weak_scaling_efficiency_is_computed_from_the_time() {
         let runs = [Run { accelerators: 16.0, seconds: 1.25 }, Run { accelerators: 8.0, seconds: 1.0 }];
         let weak = scaling(&runs, Work::PerAccelerator, DEFAULT_EFFICIENCY_LIMIT);
         assert_eq!(weak.efficiencies, [(8.0, 1.0), (16.0, 0.8)]);

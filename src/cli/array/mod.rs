@@ -259,7 +259,7 @@ mod tests {
     use super::words_of_tasks;
 
     #[test]
-    fn a_task_gets_the_command_without_what_concerns_the_array() {
+    fn array_options_are_stripped_from_the_command_of_a_task() {
         let words = "sweep --slurm --over tp=1,2 --out a.csv --tasks=4 --sbatch -p --sbatch=cpu --yes --workload w";
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         assert_eq!(words_of_tasks(&words, &[]).join(" "), "sweep --over tp=1,2 --workload w");

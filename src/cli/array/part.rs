@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_hold_every_item_once() {
+    fn part_ranges_are_contiguous_and_cover_every_item() {
         for (of, size) in [(1, 10), (3, 10), (7, 3), (32, 1_000_000), (1000, u64::MAX)] {
             let mut next = 0;
             for index in 0..of {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_too_large_or_no_file_is_refused_without_being_read_whole() {
+    fn oversized_or_irregular_part_files_are_refused_without_a_full_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part-0.csv");
         std::fs::write(&path, "four").unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_read_as_they_are_written() {
+    fn part_argument_parses_and_malformed_parts_are_refused() {
         assert_eq!("3/32@00ff".parse(), Ok(Part { index: 3, of: 32, work: 255 }));
         for text in ["", "3/3@0", "a/3@0", "1/2", "1/50000@0", "-1/2@0"] {
             assert!(text.parse::<Part>().is_err(), "{text}");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_fails_leaves_no_file_and_one_that_is_there_is_kept() {
+    fn failed_part_leaves_no_file_and_existing_part_is_not_recomputed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part-0.csv");
         let part = Part { index: 0, of: 2, work: 7 };

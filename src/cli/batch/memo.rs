@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_decoded_is_decoded_once_and_old_things_are_forgotten() {
+    fn memo_decodes_each_text_once_and_evicts_old_entries() {
         let mut memo: Memo<usize> = Memo::new();
         let mut made = 0;
         let mut answer = |memo: &mut Memo<usize>, text: &str| {

@@ -128,7 +128,7 @@ mod tests {
     use atlas_document::parse::parse;
 
     #[test]
-    fn content_tells_before_the_name_does() {
+    fn file_kind_is_guessed_from_content_before_the_path() {
         let guess = |path: &str, text: &str| {
             Kind::guess(Path::new(path), parse(&"x".into(), text, &mut Diagnostics::new()).as_ref())
         };

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn carets_stand_below_the_word() {
+    fn carets_underline_the_word_at_the_column() {
         assert_eq!(excerpt("  pue: four # x", 7), ("  pue: four # x".to_owned(), "       ^^^^".to_owned()));
         assert_eq!(excerpt("日本: x", 4).1, "      ^");
         assert_eq!(excerpt("", 9).1, "^");

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cell_of_the_shipped_tables_is_what_its_column_takes() {
+    fn every_cell_of_the_shipped_tables_is_valid_for_its_column() {
         for kind in MeasurementKind::ALL {
             assert_eq!(bad_cells(&shipped(kind).unwrap()).unwrap(), [], "{}", kind.name());
         }

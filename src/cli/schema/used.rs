@@ -305,7 +305,7 @@ mod tests {
 
     /// Otherwise editors would flag a knob that files may set.
     #[test]
-    fn every_knob_is_offered_where_its_home_is() {
+    fn schema_has_every_knob_at_its_path_in_the_file() {
         for spec in &KNOBS {
             let (schema, path) = match spec.location {
                 FileLocation::Workload(path) => (workload(), path),

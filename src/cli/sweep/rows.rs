@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_back_as_they_were() {
+    fn written_numbers_parse_back_to_the_same_f64() {
         for value in [0.0, 1.0, -2.5, 1.0 / 3.0, 1e300, 1e-300, 123_456_789.0, f64::MIN_POSITIVE] {
             let mut out = Vec::new();
             number(&mut out, value);

@@ -155,7 +155,7 @@ mod tests {
 
     /// The shipped catalog has targets whose names begin with names of knobs.
     #[test]
-    fn what_is_named_just_so_is_found_first() {
+    fn finder_ranks_an_exact_knob_name_first() {
         let mut h = TestApp::of(&Sources::built_in());
         for knob in atlas_plan::knob::KNOBS {
             h.keys("/").keys(knob.name);

@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn widths_are_those_of_unicode() {
+    fn text_widths_equal_those_of_unicode_width() {
         for text in ["", "plain", "─", "e\u{301}", "漢字 ab", "$1.50 → 2"] {
             assert_eq!(TextWidth::width(text), UnicodeWidthStr::width(text), "{text:?}");
         }
     }
 
     #[test]
-    fn what_is_taken_for_simple_is_a_narrow_character_of_its_own() {
+    fn simple_characters_each_occupy_one_cell() {
         let simple: Vec<char> = (' '..='\u{3000}').filter(|c| is_simple(*c)).collect();
         assert!(simple.len() > 1000 && "×→–±…µ─█⠿≤".chars().all(|c| simple.contains(&c)));
         let mut theirs = Buffer::empty(Rect::new(0, 0, 4, 1));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_for_narrow_is_narrow() {
+    fn width_of_ascii_and_box_drawing_symbols_is_one_column() {
         for c in (' '..='~').chain('\u{2500}'..='\u{25bf}') {
             let symbol = c.to_string();
             assert_eq!((width_of(&symbol), symbol.cell_width()), (1, 1), "{c}");

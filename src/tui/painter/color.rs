@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_decides_the_depth() {
+    fn color_depth_is_detected_from_environment_variables() {
         assert_eq!(depth(&[]), ColorDepth::Mono);
         assert_eq!(depth(&[("TERM", "dumb"), ("COLORTERM", "truecolor")]), ColorDepth::Mono);
         assert_eq!(depth(&[("TERM", "xterm-256color")]), ColorDepth::Ansi256);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_colors_of_the_cube_are_found_and_every_result_fits_its_depth() {
+    fn nearest_color_is_exact_on_the_cube_and_valid_for_its_depth() {
         assert_eq!(ColorDepth::Ansi256.nearest(Color::Rgb(95, 135, 175)), Color::Indexed(67));
         assert_eq!(ColorDepth::Ansi256.nearest(Color::Rgb(8, 8, 8)), Color::Indexed(232));
         assert_eq!(ColorDepth::Ansi256.nearest(Color::LightRed), Color::LightRed);

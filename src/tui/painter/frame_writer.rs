@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_one_write_between_balanced_marks() {
+    fn long_frame_is_one_write_between_synchronized_update_markers() {
         let mut writer = FrameWriter::new(Writes::default());
         let long = "three".repeat(SYNC_FROM);
         for part in ["one", "two", &long] {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_a_packet_needs_no_marks() {
+    fn short_frame_is_written_without_synchronized_update_markers() {
         let mut writer = FrameWriter::new(Writes::default());
         writer.write_all(b"step").unwrap();
         writer.push_ahead(b"<ahead>");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn mode_switches_share_the_write_and_stay_outside_the_marks() {
+    fn mode_switches_precede_the_sync_markers_in_the_same_write() {
         let mut writer = FrameWriter::new(Writes::default());
         let frame = "frame".repeat(SYNC_FROM);
         writer.write_all(frame.as_bytes()).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn images_follow_the_frame_within_its_marks() {
+    fn images_follow_the_frame_inside_the_sync_markers() {
         let mut writer = FrameWriter::new(Writes::default());
         let image = "image".repeat(SYNC_FROM);
         writer.push_behind(image.as_bytes());

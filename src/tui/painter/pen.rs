@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shorter_way_is_taken() {
+    fn style_changes_use_the_shortest_sgr_sequence() {
         let plain = Pen::default();
         let bold = Pen { modifier: Modifier::BOLD, ..plain };
         let red = Pen { fg: Color::Red, ..plain };
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_needs_no_foreground() {
+    fn blank_cells_ignore_the_foreground_unless_reversed() {
         let red = Pen { fg: Color::Red, ..Pen::default() };
         let mut blank = Cell::EMPTY;
         blank.fg = Color::Blue;

@@ -19,7 +19,7 @@ fn is_linear(text: &str) {
 }
 
 #[test]
-fn the_start_states_scenario_verdict_and_figures() {
+fn plain_mode_starts_with_scenario_verdict_and_metrics() {
     let mut plain = plain();
     let text = plain.answer("");
     is_linear(&text);
@@ -29,7 +29,7 @@ fn the_start_states_scenario_verdict_and_figures() {
 }
 
 #[test]
-fn a_question_races_and_a_number_applies_a_row() {
+fn plain_mode_question_runs_a_race_and_a_number_applies_a_row() {
     let mut plain = plain();
     let text = plain.answer("serve 70b cheapest tpot under 50ms on h100, h200, b200, mi300x");
     is_linear(&text);
@@ -41,7 +41,7 @@ fn a_question_races_and_a_number_applies_a_row() {
 }
 
 #[test]
-fn knobs_are_set_by_a_question_or_by_row_and_value() {
+fn plain_mode_sets_knobs_by_assignment_or_by_row_and_value() {
     let mut plain = plain();
     let text = plain.answer("tp=8");
     assert!(text.contains("compared with saved values"), "{text}");
@@ -69,7 +69,7 @@ fn every_view_is_linear_text() {
 }
 
 #[test]
-fn the_optimizer_and_tours_work_by_numbers() {
+fn plain_mode_drives_the_optimizer_and_tours_by_row_numbers() {
     let mut plain = plain();
     let form = plain.answer("optimize");
     let row = form.lines().find(|line| line.ends_with(". search")).unwrap();
@@ -86,7 +86,7 @@ fn the_optimizer_and_tours_work_by_numbers() {
 }
 
 #[test]
-fn every_line_typed_to_the_open_assistant_is_a_question_until_back_and_yes_applies() {
+fn plain_mode_assistant_takes_lines_until_back_and_yes_applies() {
     let mut plain = plain();
     let before = plain.app.now.setup.clone();
     let first = plain.answer("what limits throughput?");
@@ -107,7 +107,7 @@ fn every_line_typed_to_the_open_assistant_is_a_question_until_back_and_yes_appli
 }
 
 #[test]
-fn what_is_not_known_is_said_and_quit_ends() {
+fn plain_mode_reports_unknown_words_and_quit_exits() {
     let mut plain = plain();
     assert!(plain.answer("zzqx").contains("unknown word `zzqx`"));
     assert!(plain.answer("help").contains("undo"));
@@ -116,7 +116,7 @@ fn what_is_not_known_is_said_and_quit_ends() {
 }
 
 #[test]
-fn every_task_of_the_interface_can_be_done_in_lines() {
+fn plain_mode_completes_every_interface_task() {
     let tasks: [(&[&str], &[&str]); 9] = [
         (
             &["serve 70b cheapest tpot under 50ms on h100, h200, b200, mi300x"],
@@ -142,7 +142,7 @@ fn every_task_of_the_interface_can_be_done_in_lines() {
 }
 
 #[test]
-fn a_change_of_a_share_is_in_points_and_a_range_is_of_the_value_itself() {
+fn plain_mode_shows_ratio_changes_in_points_and_unrounded_ranges() {
     let mut plain = plain();
     let text = plain.answer("");
     // The range is 169.5 ms times its factors. Computed from the rounded 170 ms, it would be 69 to 629.

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_the_standard() {
+    fn base64_matches_the_rfc_4648_vectors() {
         // RFC 4648, section 10.
         let vectors = [
             ("", ""),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_hands_it_on() {
+    fn osc52_is_wrapped_for_tmux_and_split_for_screen() {
         assert_eq!(osc52("foo", Multiplexer::Nothing), b"\x1b]52;c;Zm9v\x07");
         let through = osc52("foo", Multiplexer::Tmux);
         assert!(through.ends_with(b"\x1bPtmux;\x1b\x1b]52;c;Zm9v\x07\x1b\\"));

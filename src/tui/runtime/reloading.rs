@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_during_a_reading_become_one_more_and_keep_their_messages() {
+    fn reload_requests_during_a_reload_coalesce_and_keep_their_messages() {
         let waiter = Waiter::new(tempfile::tempfile().unwrap()).unwrap();
         let options = Arc::new(Options { sources: Sources::built_in(), ..Options::default() });
         let before = Arc::new(Library::load(&options.sources, None));

@@ -332,7 +332,7 @@ mod tests {
     const SHORT: Option<Duration> = Some(Duration::from_millis(30));
 
     #[test]
-    fn keys_end_the_wait_and_a_burst_comes_as_one() {
+    fn input_burst_ends_the_wait_once_and_delivers_every_key() {
         let (mut waiter, mut keyboard, _alone) = waiter();
         keyboard.write_all(&b"j".repeat(10_000)).unwrap();
         let wakes = waiter.wait(LONG).unwrap();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_esc_is_reported_from_a_sequence_by_time() {
+    fn lone_esc_is_distinguished_from_a_sequence_by_timeout() {
         let (mut waiter, mut keyboard, _alone) = waiter();
         keyboard.write_all(b"\x1b").unwrap();
         assert!(waiter.wait(LONG).unwrap().input);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_end_the_wait_and_say_which() {
+    fn signals_end_the_wait_and_are_identified() {
         let (mut waiter, _keyboard, _alone) = waiter();
         raise(SIGWINCH).unwrap();
         assert_eq!(waiter.wait(LONG).unwrap(), Wakes { resized: true, ..Wakes::default() });
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_that_has_gone_ends_it_after_the_last_keys() {
+    fn hangup_ends_the_wait_after_the_last_keys_are_delivered() {
         let (mut waiter, mut keyboard, _alone) = waiter();
         keyboard.write_all(b"q").unwrap();
         drop(keyboard);

@@ -96,7 +96,7 @@ fn pages_of_the_history_have_labels_and_units_and_fit_every_width() {
 }
 
 #[test]
-fn no_text_stands_on_the_border_of_a_view() {
+fn no_text_overwrites_the_border_of_a_view() {
     let directory = tempfile::tempdir().unwrap();
     for size in SIZES {
         for keys in ["vh", "@", "@ G", "mm #", "8", "9", "9 <Tab>", "7", "vm", "6", "5", "vj"] {
@@ -115,7 +115,7 @@ fn no_text_stands_on_the_border_of_a_view() {
 }
 
 #[test]
-fn goal_seek_shows_what_to_set_and_what_comes_of_it_at_every_size() {
+fn goal_seek_shows_the_setting_and_its_outcome_at_every_size() {
     for size in SIZES {
         let text = screen(size, "Vk=2.00").text();
         let shows = |what: &str| assert!(text.contains(what), "{what} at {size:?}:\n{text}");
@@ -193,7 +193,7 @@ fn the_frontier_has_the_best_value_of_every_curve_at_every_size() {
 }
 
 #[test]
-fn nothing_of_the_help_is_cut_and_columns_have_whole_headings() {
+fn help_and_comparison_headings_are_not_truncated() {
     for size in [(60, 18), (80, 24)] {
         let mut hands = screen(size, "?");
         let mut last = String::new();
@@ -231,7 +231,7 @@ fn charts_that_do_not_fit_are_summarized_as_text() {
 }
 
 #[test]
-fn without_colors_the_letters_of_the_legend_stand_on_the_lanes() {
+fn legend_letters_mark_the_lanes_without_colors() {
     let mut hands = screen((120, 40), "");
     hands.app.themes = Themes::load(None, ColorDepth::Mono).0;
     go(&mut hands, ":llama3.1-70b-train<Enter> 9");
@@ -276,7 +276,7 @@ fn dialogs_that_are_longer_than_the_screen_scroll() {
 }
 
 #[test]
-fn what_nearly_fills_the_memory_has_a_sign_that_is_explained() {
+fn nearly_full_memory_is_marked_and_the_mark_is_explained() {
     for size in SIZES {
         let mut hands = screen(size, "mm #");
         let text = hands.text();
@@ -290,7 +290,7 @@ fn what_nearly_fills_the_memory_has_a_sign_that_is_explained() {
 }
 
 #[test]
-fn a_scenario_that_runs_nowhere_has_no_efficiency() {
+fn infeasible_scenario_shows_no_efficiency() {
     let text = screen((120, 40), ":llama3.1-70b-train<Enter> 9 <Tab>").text();
     assert!(text.contains("✗ cannot run") && !text.contains("efficiency"), "{text}");
 }

@@ -137,7 +137,7 @@ mod tests {
     use crate::tui::testing::TestApp;
 
     #[test]
-    fn every_numbered_view_has_a_label_at_every_usual_width_and_the_current_one_too() {
+    fn numbered_and_current_tabs_are_labeled_at_every_usual_width() {
         let mut hands = TestApp::new();
         for width in [80, 100, 120, 140, 160, 200] {
             hands.app.size = (width, 40);

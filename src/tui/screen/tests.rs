@@ -30,7 +30,7 @@ fn pressed(text: &str) -> String {
 }
 
 #[test]
-fn at_every_size_no_figure_of_the_difference_loses_a_digit() {
+fn diff_view_metrics_keep_all_digits_at_every_size() {
     let mut hands = serving();
     hands.keys(":tp=8<Enter>:concurrency=512<Enter>vd").work();
     assert_eq!(hands.app.view, View::Diff);
@@ -62,7 +62,7 @@ fn at_every_size_no_figure_of_the_difference_loses_a_digit() {
 }
 
 #[test]
-fn a_change_of_a_share_is_the_same_in_points_wherever_it_is_shown() {
+fn overview_and_diff_view_show_the_same_change_in_points() {
     let mut hands = serving();
     hands.app.size = (200, 60);
     hands.keys(":tp=8<Enter>V").work();
@@ -77,7 +77,7 @@ fn a_change_of_a_share_is_the_same_in_points_wherever_it_is_shown() {
 }
 
 #[test]
-fn no_chart_is_drawn_over_the_figures_below_it() {
+fn sweep_chart_does_not_overlap_the_metrics_below_it() {
     let mut hands = serving();
     hands.app.size = (40, 12);
     hands.keys("4n").work();
@@ -87,7 +87,7 @@ fn no_chart_is_drawn_over_the_figures_below_it() {
 }
 
 #[test]
-fn what_leaves_less_free_than_a_search_does_is_said_to_fit_tightly() {
+fn overview_reports_a_tight_fit_when_little_memory_is_free() {
     let mut hands = serving();
     assert!(hands.text().contains("✓ fits: "), "{}", hands.text());
     hands.keys(":tp=1<Enter>").work();
@@ -96,7 +96,7 @@ fn what_leaves_less_free_than_a_search_does_is_said_to_fit_tightly() {
 }
 
 #[test]
-fn the_history_strip_offers_only_the_way_there_is() {
+fn history_strip_shows_only_the_available_direction() {
     let mut hands = serving();
     hands.keys(":tp=8<Enter>").work();
     assert!(hands.text().contains("point 2 of 2, u back "), "{}", hands.text());
@@ -105,7 +105,7 @@ fn the_history_strip_offers_only_the_way_there_is() {
 }
 
 #[test]
-fn the_footer_offers_what_the_shown_chart_does() {
+fn footer_lists_only_the_keys_of_the_shown_chart() {
     let mut hands = TestApp::new();
     hands.keys(":engine=event<Enter>9").work();
     let footer = |hands: &TestApp| hands.text().lines().last().unwrap().to_owned();
@@ -136,14 +136,14 @@ fn after_a_refused_save_e_copies_the_file_that_must_change() {
 }
 
 #[test]
-fn a_price_may_be_typed_with_its_currency_and_unit() {
+fn price_knob_accepts_a_value_with_a_currency_sign() {
     let mut hands = serving();
     hands.keys(":hourly_usd=$48<Enter>").work();
     assert_eq!(hands.app.answer.scenario.as_ref().unwrap().hourly_usd, 48.0, "{}", hands.text());
 }
 
 #[test]
-fn at_every_size_no_change_of_the_results_is_cut() {
+fn memory_fill_change_is_not_truncated_at_any_size() {
     let mut hands = serving();
     hands.keys(":tp=1<Enter>:precision bf16<Enter>V").work();
     for size in sizes() {

@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_and_files_of_the_command_line_have_sessions_of_their_own() {
+    fn session_file_name_depends_on_directory_and_source_files() {
         let sources = Sources::default();
         let name = directory_name(Path::new("/home/me/clusters"), &sources);
         assert!(name.starts_with("clusters-") && name.ends_with(".json"));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_names_and_no_paths() {
+    fn session_names_reject_paths_and_hidden_files() {
         assert!(session_name("night-run_2.b").is_ok());
         for bad in ["", "../x", "a/b", ".hidden", "a b", "a\n"] {
             assert!(session_name(bad).is_err(), "{bad:?}");

@@ -9,7 +9,7 @@ fn worked() -> TestApp {
 }
 
 #[test]
-fn a_session_comes_back_as_it_was_left() {
+fn session_round_trip_restores_the_state() {
     let h = worked();
     let document = capture(&h.app, "dark");
     let mut again = TestApp::new();
@@ -31,7 +31,7 @@ fn a_session_comes_back_as_it_was_left() {
 }
 
 #[test]
-fn a_tour_leaves_no_trace() {
+fn running_tour_is_not_captured_in_the_session() {
     let mut h = worked();
     let before = capture(&h.app, "dark");
     let (demos, _) = crate::demo::Demos::load(None, None);
@@ -42,7 +42,7 @@ fn a_tour_leaves_no_trace() {
 }
 
 #[test]
-fn what_is_gone_is_reported_and_the_screen_is_not_empty() {
+fn restore_reports_unknown_knobs_and_still_computes_an_estimate() {
     let h = worked();
     let text = capture(&h.app, "dark").text();
     let text = text.replace("8xH100", "8xGONE").replace("\"tp\"", "\"tpp\"").replace("microbatch", "micromatch");
@@ -64,7 +64,7 @@ fn a_misspelled_flag_is_reported_with_a_suggestion() {
 }
 
 #[test]
-fn what_is_no_session_is_refused_in_words_and_put_aside() {
+fn invalid_session_is_reported_and_renamed_to_broken() {
     for (text, part) in [
         ("", "EOF"),
         ("[1", "EOF"),
@@ -115,7 +115,7 @@ fn broken_sessions_are_put_aside_without_replacing_each_other() {
 }
 
 #[test]
-fn two_instances_on_one_session_both_keep_what_was_done() {
+fn second_instance_on_a_session_saves_to_a_numbered_file() {
     let dir = tempfile::tempdir().unwrap();
     for existing in [false, true] {
         let path = dir.path().join(format!("sessions/n{existing}.json"));
@@ -146,7 +146,7 @@ fn two_instances_on_one_session_both_keep_what_was_done() {
 }
 
 #[test]
-fn nothing_is_written_where_nothing_was_done() {
+fn session_is_not_saved_before_the_first_edit() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sessions/one.json");
     let mut h = TestApp::new();
@@ -167,7 +167,7 @@ fn nothing_is_written_where_nothing_was_done() {
 }
 
 #[test]
-fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
+fn requested_setup_replaces_an_untouched_tab_or_opens_a_new_one() {
     let ask_for = |h: &mut TestApp| {
         let setup = Setup { target: "8xMI300X".into(), ..TestApp::new().app.now.setup };
         show(&mut h.app, setup);
@@ -192,7 +192,7 @@ fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
 }
 
 #[test]
-fn a_sweep_reopens_over_the_knobs_that_were_chosen() {
+fn session_restores_the_knobs_of_a_sweep() {
     let mut h = TestApp::new();
     h.keys("Wjj/concurrency<Enter>4").work().keys("<Tab>n").work();
     let before = (crate::tui::views::sweep::across(&h.app), crate::tui::views::sweep::against(&h.app));

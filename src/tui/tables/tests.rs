@@ -8,7 +8,7 @@ fn names(h: &TestApp) -> Vec<String> {
 }
 
 #[test]
-fn a_filter_is_words_and_conditions_however_they_are_spaced() {
+fn filter_parses_words_and_conditions_with_any_spacing() {
     let read = |text: &str| {
         let filter = Filter::parse(text).unwrap();
         let conditions: Vec<String> = filter.conditions.iter().map(ToString::to_string).collect();
@@ -23,7 +23,7 @@ fn a_filter_is_words_and_conditions_however_they_are_spaced() {
 }
 
 #[test]
-fn a_list_shows_what_matches_while_it_is_typed_and_everything_again_after_esc() {
+fn list_filter_applies_while_typing_and_esc_clears_it() {
     let mut h = TestApp::of(&Sources::built_in());
     let all = names(&h).len();
     h.keys("fmi300");
@@ -44,7 +44,7 @@ fn a_list_shows_what_matches_while_it_is_typed_and_everything_again_after_esc() 
 }
 
 #[test]
-fn conditions_are_of_the_scenario_on_the_screen() {
+fn filter_conditions_are_evaluated_for_the_current_scenario() {
     let mut h = TestApp::new();
     h.keys("WjHffits<Enter>");
     let fitting = names(&h);
@@ -66,7 +66,7 @@ fn conditions_are_of_the_scenario_on_the_screen() {
 }
 
 #[test]
-fn lists_are_sorted_by_each_column_and_by_the_figure_under_the_cursor() {
+fn lists_sort_by_each_column_and_by_the_metric_under_the_cursor() {
     let mut h = TestApp::of(&Sources::built_in());
     let natural = names(&h);
     h.keys("o");
@@ -90,7 +90,7 @@ fn lists_are_sorted_by_each_column_and_by_the_figure_under_the_cursor() {
 }
 
 #[test]
-fn the_comparison_and_the_playbook_are_filtered_and_sorted_too() {
+fn comparison_and_advice_can_be_filtered_and_sorted() {
     let mut h = TestApp::new();
     h.keys("WjHC/fits<Enter>");
     assert_eq!(h.app.columns.len(), 1);
@@ -121,7 +121,7 @@ fn knobs(h: &TestApp) -> Vec<&'static str> {
 }
 
 #[test]
-fn knobs_and_figures_are_sorted_by_every_column_and_back() {
+fn knobs_and_metrics_sort_by_every_column_and_reset() {
     let mut h = TestApp::new();
     let natural = knobs(&h);
     h.keys("Kjo");
@@ -167,7 +167,7 @@ fn knobs_and_figures_are_sorted_by_every_column_and_back() {
 }
 
 #[test]
-fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained() {
+fn phases_can_be_sorted_filtered_by_words_and_explained() {
     let mut h = TestApp::of(&Sources::built_in());
     h.keys("/gpt5_1t_inference<Enter>H/NVIDIA_H100<Enter>vs");
     let phases = |h: &TestApp| {
@@ -202,7 +202,7 @@ fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained
 }
 
 #[test]
-fn bars_of_the_breakdown_lead_to_their_equations() {
+fn enter_on_a_breakdown_bar_explains_its_metric() {
     let mut h = TestApp::new();
     h.keys("3jj<Enter>");
     assert_eq!(h.app.view, View::Explain);

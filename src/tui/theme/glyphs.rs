@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn locale_and_terminal_decide() {
+    fn glyph_set_depends_on_locale_and_terminal() {
         let term = ("TERM", "xterm-256color");
         assert!(!must_be_ascii(&[term, ("LANG", "en_US.UTF-8")]));
         assert!(!must_be_ascii(&[term, ("LC_ALL", "C.utf8"), ("LANG", "C")]));

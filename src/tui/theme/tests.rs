@@ -39,7 +39,7 @@ fn shipped_themes_are_sound_at_every_depth() {
 }
 
 #[test]
-fn what_ships_is_what_its_files_say() {
+fn shipped_themes_match_their_yaml_files() {
     for (document, depth) in shipped::documents("themes").flat_map(|document| DEPTHS.map(|depth| (document, depth))) {
         let mut problems = Diagnostics::new();
         let file = document.path.into();
@@ -140,7 +140,7 @@ fn contrast(a: Color, b: Color) -> f64 {
 }
 
 #[test]
-fn every_text_can_be_read_on_the_backgrounds_it_is_meant_for() {
+fn every_role_meets_its_minimum_contrast_on_theme_backgrounds() {
     let (dark, paper) = ([Color::Rgb(0, 0, 0), Color::Rgb(0x28, 0x2c, 0x34)], [Color::Rgb(255, 255, 255)]);
     let both = [Color::Rgb(0, 0, 0), Color::Rgb(255, 255, 255)];
     let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
@@ -169,7 +169,7 @@ fn every_text_can_be_read_on_the_backgrounds_it_is_meant_for() {
 }
 
 #[test]
-fn without_colors_attributes_tell_the_roles_apart() {
+fn mono_themes_use_no_colors_and_reverse_the_selection() {
     let (themes, _) = Themes::load(None, ColorDepth::Mono);
     for theme in &themes {
         for role in Role::ALL {
@@ -181,7 +181,7 @@ fn without_colors_attributes_tell_the_roles_apart() {
 }
 
 #[test]
-fn a_theme_says_little_and_the_rest_follows() {
+fn minimal_theme_inherits_unset_roles_and_maps_colors_by_depth() {
     let text =
         "name: mine\npalette:\n  sky: ['#86b3e6', 110, cyan]\nroles:\n  accent: sky\n  good: { fg: 34, bold: true }\n";
     let (theme, problems) = read(text, ColorDepth::TrueColor);
@@ -201,7 +201,7 @@ fn a_theme_says_little_and_the_rest_follows() {
 }
 
 #[test]
-fn sixteen_colors_may_have_another_idea() {
+fn ansi16_override_replaces_a_role_style_at_16_colors() {
     let text = "name: mine\nroles:\n  selection: { fg: '#ffffff', bg: '#204060', ansi16: { reverse: true } }\n";
     let (theme, problems) = read(text, ColorDepth::Ansi16);
     assert_eq!(problems, "");
@@ -220,7 +220,7 @@ fn a_theme_may_extend_another() {
 }
 
 #[test]
-fn a_bad_theme_gets_all_its_complaints_at_once() {
+fn invalid_theme_reports_all_diagnostics_at_once() {
     let text = "extends: bse\npalete: {}\npalette:\n  red: blue\n  many: [1, 2, 3, 4]\nroles:\n  accent: skyy\n  \
                 borderfocused: 12\n  good: { fg: 300, bold: perhaps, color: red }\n  bad: [1]\n";
     let (theme, problems) = read(text, ColorDepth::TrueColor);
@@ -266,7 +266,7 @@ fn user_themes_replace_shipped_ones_and_broken_ones_do_not() {
 }
 
 #[test]
-fn the_background_is_guessed_from_what_the_environment_says() {
+fn theme_is_chosen_from_the_terminal_background_variable() {
     let suited = |value: Option<&str>| Theme::suited(|_| value.map(str::to_owned));
     assert_eq!(suited(None), "dark");
     assert_eq!(suited(Some("15;0")), "dark");

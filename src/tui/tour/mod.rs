@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tour_of_own_files_is_on_them_and_its_text_has_their_figures() {
+    fn tour_uses_user_files_when_present_and_fills_in_their_metrics() {
         let dir = tempfile::tempdir().unwrap();
         let (targets, workloads) = (dir.path().join("targets.yaml"), dir.path().join("workloads.yaml"));
         std::fs::write(
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn without_own_files_the_tour_is_on_the_catalog() {
+    fn tour_uses_the_built_in_catalog_without_user_files() {
         let hands = played(&Sources::built_in());
         let setup = &hands.app.now.setup;
         assert_eq!((&*setup.target, &*setup.workload), ("h100-sxm-8", "llama3.1-70b-serve"));

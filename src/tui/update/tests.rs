@@ -52,7 +52,7 @@ const VIEWS: &[&str] = &["2", "3", "4", "5", "6", "7", "8", "9", "0", "vm", "vd"
 const OVER: &[&str] = &["?", "?j", ":", ":sw", "x", "xabc", "x<Tab>", "S", "tr", "trabc", "d", "dj", "v", "t"];
 
 #[test]
-fn esc_leads_back_to_where_one_came_from() {
+fn esc_returns_to_the_previous_place_from_dialogs_and_views() {
     for start in STARTS {
         let mut h = TestApp::new();
         h.app.demos = crate::demo::Demos::load(None, None).0.into();
@@ -103,7 +103,7 @@ fn esc_leads_back_to_where_one_came_from() {
 }
 
 #[test]
-fn what_was_opened_from_a_view_leads_back_to_it() {
+fn esc_returns_from_a_nested_view_to_the_view_that_opened_it() {
     for (from, into) in [
         ("Cj", "<Enter>"),
         ("3j", "<Enter>"),
@@ -143,7 +143,7 @@ fn what_was_opened_from_a_view_leads_back_to_it() {
 }
 
 #[test]
-fn undo_takes_every_edit_back_and_redo_makes_it_again() {
+fn undo_reverts_every_edit_and_redo_reapplies_it() {
     // Keys that lead to the place, and the edit.
     let edits = [
         ("/microbatch<Enter>", "<Right>"),
@@ -212,7 +212,7 @@ fn undo_takes_every_edit_back_and_redo_makes_it_again() {
 
 /// The message in the last line is shown in full at every size, and what it covered is redrawn afterwards.
 #[test]
-fn what_went_wrong_is_never_cut() {
+fn error_messages_are_never_truncated() {
     let described = |h: &TestApp| {
         let text = h.text();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -262,7 +262,7 @@ fn what_went_wrong_is_never_cut() {
 }
 
 #[test]
-fn a_difference_that_is_none_says_so() {
+fn diff_view_states_when_nothing_differs() {
     let mut h = TestApp::new();
     h.keys("Tvd").work();
     assert!(h.text().contains("Nothing differs from 1 8xH100"), "{}", h.text());

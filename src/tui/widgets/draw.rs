@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_in_ascii_are_those_of_the_command_line() {
+    fn ascii_replaces_arrows_with_hyphen_and_angle_bracket() {
         assert_eq!(ascii("tp 4 → 2"), "tp 4 -> 2");
     }
 

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typing_moving_and_deleting() {
+    fn line_editor_inserts_moves_deletes_and_limits_the_length() {
         let mut line = Line::new("8192");
         let press = |line: &mut Line, code| line.key(&KeyEvent::new(code, KeyModifiers::NONE));
         press(&mut line, KeyCode::Left);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn control_w_takes_a_word() {
+    fn ctrl_w_deletes_the_previous_word() {
         let mut line = Line::new("two words");
         line.key(&KeyEvent::new(KeyCode::Char('w'), KeyModifiers::CONTROL));
         assert_eq!((line.text(), line.cursor()), ("two ", 4));

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_belongs_to_its_question() {
+    fn query_accepts_only_the_answer_to_its_latest_order() {
         let (mut query, mut serials) = (Query::default(), 0);
         assert_eq!(ask(&mut query, 7, &mut serials), [order(1)]);
         assert_eq!(ask(&mut query, 7, &mut serials), [], "asked already");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stopped_stays_stopped_until_something_else_is_asked() {
+    fn stopped_query_does_not_restart_until_it_is_forgotten() {
         let (mut query, mut serials) = (Query::default(), 0);
         let mut effects = ask(&mut query, 1, &mut serials);
         assert!(query.stop(&mut effects));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_reported_of_the_order_that_runs() {
+    fn query_reports_progress_only_of_the_running_order() {
         let (mut query, mut serials): (Query<u32, char>, u64) = (Query::default(), 0);
         ask(&mut query, 1, &mut serials);
         let half = Progress { done: 500, total: 1000, seconds: 2.0 };

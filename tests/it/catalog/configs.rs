@@ -85,7 +85,7 @@ fn common_families_agree_with_the_catalog() {
 }
 
 #[test]
-fn latent_attention_and_models_with_several_parts() {
+fn configs_with_latent_attention_and_nested_parts_match_the_catalog() {
     let v3 = r#"{"model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61,
         "num_attention_heads": 128, "num_key_value_heads": 128, "intermediate_size": 18432,
         "moe_intermediate_size": 2048, "n_routed_experts": 256, "n_shared_experts": 1, "num_experts_per_tok": 8,
@@ -121,7 +121,7 @@ fn latent_attention_and_models_with_several_parts() {
 }
 
 #[test]
-fn encoders_of_images_are_read_with_their_language_models() {
+fn vision_language_configs_match_the_catalog_including_image_encoders() {
     let qwen = r#""hidden_size": 3584, "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4,
         "intermediate_size": 18944, "vocab_size": VOCABULARY, "max_position_embeddings": 128000"#;
     let clip = r#""hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16,
@@ -204,7 +204,7 @@ fn encoders_of_images_are_read_with_their_language_models() {
 }
 
 #[test]
-fn layers_that_attend_to_images_alone_are_refused_with_what_text_takes() {
+fn image_only_attention_layers_are_refused_with_the_text_layer_count() {
     // meta-llama/Llama-3.2-11B-Vision-Instruct.
     let config = |across: &str| {
         format!(
@@ -222,7 +222,7 @@ fn layers_that_attend_to_images_alone_are_refused_with_what_text_takes() {
 }
 
 #[test]
-fn older_families() {
+fn configs_of_older_families_match_the_catalog() {
     agrees(
         "gpt2-xl",
         r#"{"model_type": "gpt2", "n_embd": 1600, "n_layer": 48, "n_head": 25,
@@ -261,7 +261,7 @@ fn older_families() {
 }
 
 #[test]
-fn all_that_is_missing_is_said_at_once() {
+fn all_missing_config_fields_are_reported_at_once() {
     let (model, problems) = read(r#"{"model_type": "mixtral", "hidden_size": 4096}"#);
     assert!(model.is_none());
     let text = problems.to_string();
@@ -280,7 +280,7 @@ fn all_that_is_missing_is_said_at_once() {
 }
 
 #[test]
-fn nonsense_is_a_complaint() {
+fn malformed_configs_are_reported_as_errors() {
     assert!(read("{").1.has_errors());
     assert!(read("[1, 2]").1.has_errors());
     assert!(read("").1.has_errors());
@@ -294,7 +294,7 @@ fn nonsense_is_a_complaint() {
 }
 
 #[test]
-fn a_path_is_a_model() {
+fn model_path_resolves_to_its_config_json() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("tiny-gpt2");
     std::fs::create_dir(&folder).unwrap();
@@ -314,7 +314,7 @@ proptest::proptest! {
 
     /// Whatever numbers a config contains, the result is a model of finite size or a diagnostic.
     #[test]
-    fn no_number_breaks_it(
+    fn random_config_numbers_give_a_finite_model_or_a_diagnostic(
         counts in proptest::collection::vec(1u32..5000, 20),
         wild in (0usize..60, proptest::num::f64::ANY),
         kind in 0usize..6,

@@ -104,12 +104,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cargo_finds_the_variables_of_a_target() {
+    fn cargo_target_variable_name_is_built_from_the_triple() {
         assert_eq!(variable("aarch64-unknown-linux-musl", "LINKER"), "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER");
     }
 
     #[test]
-    fn what_is_built_for_another_system_does_not_run_here() {
+    fn foreign_target_does_not_run_on_the_host() {
         assert_eq!(Runs::here("sparc-sun-solaris").ok(), Some(Runs::Not));
         assert_eq!(host().and_then(|host| Runs::here(&host)).ok(), Some(Runs::Natively));
     }

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_holds_the_files_where_debian_wants_them() {
+    fn debian_package_contains_files_at_their_install_paths() {
         if Command::new("dpkg-deb").arg("--version").output().is_err() {
             return;
         }

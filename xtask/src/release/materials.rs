@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_linked_is_listed_and_what_tests_need_is_not() {
+    fn bill_of_materials_lists_linked_crates_without_dev_dependencies() {
         let package = |name: &str| json!({ "id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0" });
         let dep = |name: &str, kind: Value| json!({ "pkg": name, "dep_kinds": [{ "kind": kind }] });
         let node = |name: &str, deps: Vec<Value>| json!({ "id": name, "deps": deps });

@@ -82,7 +82,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn a_binary_that_needs_a_library_fails_in_a_root_without_one() {
+    fn dynamically_linked_binary_fails_in_an_empty_root() {
         // The shell needs a C library, and a statically linked one fails on `--version` as well.
         match answers(Path::new("/bin/sh"), &Runs::Natively) {
             Ok(None) => eprintln!("skipped: users may not change their root here"),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_differs_by_a_byte_is_found() {
+    fn difference_reports_the_first_unequal_output() {
         let answers = |text: &str| vec![("check", b"same".to_vec()), ("run", text.as_bytes().to_vec())];
         assert_eq!(difference(&answers("1.0"), &answers("1.0")), None);
         assert_eq!(difference(&answers("1.0"), &answers("1.1")), Some("run"));

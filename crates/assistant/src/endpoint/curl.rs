@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_arrives_as_it_was_meant_and_its_response_comes_back() {
+    fn curl_sends_the_configured_request_and_returns_the_response() {
         if !is_here() {
             return;
         }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_endpoint_says_when_to_come_back() {
+    fn retry_after_header_of_a_503_response_is_parsed() {
         if !is_here() {
             return;
         }
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_curl_complains_of_is_the_error() {
+    fn curl_error_output_becomes_the_connection_error() {
         if !is_here() {
             return;
         }
@@ -283,13 +283,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_cannot_add_a_header() {
+    fn api_key_with_a_line_break_is_refused() {
         let outcome = config(&request("https://127.0.0.1/v1".to_owned(), "k\r\nx: y"), &settings());
         assert!(matches!(outcome, Err(EndpointError::Malformed(_))), "{outcome:?}");
     }
 
     #[test]
-    fn an_option_is_one_line() {
+    fn every_quoted_curl_option_is_on_one_line() {
         let config = config(&request("https://127.0.0.1/v1".to_owned(), "k"), &settings()).unwrap();
         let quoted = config.lines().filter(|line| line.contains('"'));
         assert!(quoted.clone().count() >= 6 && quoted.clone().all(|line| line.ends_with('"')), "{config}");

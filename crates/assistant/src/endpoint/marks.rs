@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_marked_by_where_they_come_from() {
+    fn numbers_in_an_answer_are_marked_by_origin() {
         let tools = [
             r#"{"figures": {"tpot_ms": {"value": 19.8734, "text": "19.87 ms"}, "tokens_per_sec": {"value": 6379.4}}}"#,
         ];
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_is_nearly_a_tools_is_not_the_tools() {
+    fn approximate_value_is_not_attributed_to_a_tool() {
         let marks = classify_numbers("It is 19.7 ms, 54 % and 55 %.", &[r#"{"tpot": 19.87, "share": 0.547}"#], &[]);
         assert_eq!((marks.tools.len(), marks.unverified.len()), (0, 3), "{marks:?}");
         let marks = classify_numbers("54.7 %", &[r#"{"share": 0.547}"#], &[]);

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_in_words_are_factors() {
+    fn relative_changes_in_words_are_parsed_as_factors() {
         let expected = [
             ("prices fall by a third", Some((Quantity::Knob(Knob::HourlyUsd), 2.0 / 3.0))),
             ("electricity prices double", Some((Quantity::Knob(Knob::UsdPerKwh), 2.0))),

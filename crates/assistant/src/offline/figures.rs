@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_phrase_is_taken_and_a_constraint_stays() {
+    fn longest_metric_phrase_is_taken_and_bounds_are_kept() {
         let mut words = Words::of("why is the time to first token high");
         assert_eq!(take(&mut words).map(|figure| figure.metric(Mode::Inference).name), Some("ttft_ms"));
         assert_eq!(words.line(), "why is the high");

@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_idioms_become_words_of_the_other_rules() {
+    fn idioms_are_rewritten_to_the_vocabulary_of_other_rules() {
         let expected = [
             ("should i use tensor parallel 4 or 8", "should i use tp 4|8"),
             ("is tp 4 or 8 better", "what if tp 4|8 better"),

@@ -144,14 +144,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_guide_has_sections_and_code_is_no_heading() {
+    fn guide_has_sections_and_code_comments_are_not_headings() {
         let all = sections();
         assert!(all.len() > 10 && all.iter().any(|section| section.title == "Calibration"));
         assert!(all.iter().all(|section| !section.title.contains("yaml")), "comments in code are not headings");
     }
 
     #[test]
-    fn subcommands_are_those_that_are_typed() {
+    fn subcommands_are_extracted_from_text_without_duplicates() {
         assert_eq!(
             subcommands("`atlas calibrate` fits; run `atlas check x`, `atlas calibrate`"),
             ["calibrate", "check"]

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_often_what_fails_is_read_from_the_words() {
+    fn failure_intervals_are_parsed_from_phrases() {
         const DAY: f64 = 86_400.0;
         let expected = [
             ("what if a node fails every day", Some((FailureScope::Any, DAY))),

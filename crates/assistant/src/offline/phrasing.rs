@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_orders_and_spellings_become_settings_and_bounds() {
+    fn reordered_phrases_are_rewritten_to_settings_and_bounds() {
         let expected = [
             ("does it fit with 32k context and 64 users", "does it fit with prompt=32000 and concurrency=64"),
             ("what if context is 128k", "what if prompt=128000"),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelled_words_are_put_right_and_names_are_left_alone() {
+    fn misspelled_words_are_corrected_and_names_are_kept() {
         let known = Known::default();
         let mut words = Words::of("hwo many usres under wibble with the bottelneck of mixtral");
         let said = correct_spelling(&mut words, &known);

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_become_those_that_the_rules_know() {
+    fn questions_are_rewritten_to_supported_forms() {
         let expected = [
             ("is my network the bottleneck", "what limits throughput"),
             ("how much would 2x faster memory help", "what matters most"),

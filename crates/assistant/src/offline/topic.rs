@@ -392,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_have_the_topic_that_a_reader_would_give_them() {
+    fn questions_are_classified_by_topic() {
         let expected = [
             ("why is TTFT high?", Topic::Why),
             ("what if prices fall by a third?", Topic::WhatIf),

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phrases_are_taken_out_and_fillers_dropped() {
+    fn phrases_are_taken_and_filler_words_are_dropped() {
         let mut words = Words::of("How many H100s do I need to serve Llama 70B, please?");
         assert!(words.begins("how many") && words.take("how many"));
         assert_eq!(words.without_fillers().line(), "h100s serve llama 70b ,");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn small_numbers_are_read_as_words_too() {
+    fn count_parses_number_words_digits_and_suffixes() {
         assert_eq!(
             (count("four"), count("16"), count("2k"), count("h100")),
             (Some(4.0), Some(16.0), Some(2000.0), None)

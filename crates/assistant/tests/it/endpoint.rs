@@ -148,7 +148,7 @@ fn result(body: &str) -> Option<Value> {
 }
 
 #[test]
-fn a_tool_is_called_and_the_figures_of_the_answer_are_marked() {
+fn tool_is_called_and_numbers_in_the_answer_are_marked() {
     let server = serve(Box::new(|_, body, stream| {
         say(stream, STREAM);
         let Some(result) = result(body) else {
@@ -185,7 +185,7 @@ fn a_tool_is_called_and_the_figures_of_the_answer_are_marked() {
 }
 
 #[test]
-fn the_preview_has_everything_but_the_key_and_is_what_is_sent() {
+fn preview_equals_the_sent_request_with_the_key_masked() {
     let server = serve(Box::new(|_, _, stream| {
         say(stream, STREAM);
         say(stream, &delta(json!({"content": "Yes."})));
@@ -213,7 +213,7 @@ fn the_preview_has_everything_but_the_key_and_is_what_is_sent() {
 }
 
 #[test]
-fn a_busy_endpoint_is_tried_again_and_one_that_refuses_is_not() {
+fn busy_endpoint_is_retried_and_permanent_errors_are_not() {
     for (code, attempts) in [(429, 3), (500, 3), (503, 3), (401, 1), (404, 1)] {
         let server = serve(Box::new(move |_, _, stream| status(stream, code, "", "{\"error\": \"\u{1b}[31mno\"}")));
         let came = ask_server(&server);
@@ -237,7 +237,7 @@ fn a_busy_endpoint_is_tried_again_and_one_that_refuses_is_not() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_an_error_and_what_arrived_is_kept() {
+fn truncated_answer_is_an_error_and_partial_text_is_kept() {
     let truncated = serve(Box::new(|_, _, stream| {
         say(stream, STREAM);
         say(stream, &delta(json!({"content": "It is 20"})));
@@ -262,7 +262,7 @@ fn an_answer_that_breaks_off_is_an_error_and_what_arrived_is_kept() {
 }
 
 #[test]
-fn what_is_not_the_protocol_is_refused() {
+fn invalid_and_oversized_responses_are_refused() {
     let bodies = [
         "data: {\"choices\": [\n\n",
         "data: []\n\n",
@@ -315,7 +315,7 @@ fn what_is_not_the_protocol_is_refused() {
 }
 
 #[test]
-fn a_model_that_only_calls_tools_is_stopped() {
+fn endless_tool_calls_stop_at_the_round_limit() {
     let server = serve(Box::new(|_, _, stream| {
         say(stream, STREAM);
         let call = json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "list", "arguments": "{\"what\": \"targets\"}"}}]});
@@ -328,7 +328,7 @@ fn a_model_that_only_calls_tools_is_stopped() {
 }
 
 #[test]
-fn calls_that_mean_nothing_are_answered_with_what_is_wrong() {
+fn invalid_tool_calls_are_answered_with_the_error() {
     for (name, arguments, expected) in [
         ("rm", "{}", "unknown tool"),
         ("estimate", "{\"set\":", "cannot be read"),
@@ -355,7 +355,7 @@ fn calls_that_mean_nothing_are_answered_with_what_is_wrong() {
 }
 
 #[test]
-fn a_slow_endpoint_runs_into_the_timeout_and_can_be_stopped() {
+fn slow_endpoint_times_out_and_can_be_cancelled() {
     let silent = || {
         serve(Box::new(|_, _, stream| {
             say(stream, STREAM);
@@ -383,7 +383,7 @@ fn a_slow_endpoint_runs_into_the_timeout_and_can_be_stopped() {
 }
 
 #[test]
-fn gemini_streams_text_and_calls_and_a_whole_document_is_read_as_well() {
+fn gemini_stream_and_unstreamed_json_response_are_decoded() {
     let server = serve(Box::new(|_, body, stream| {
         say(stream, STREAM);
         let part = |part: Value, reason: Value| {
@@ -414,7 +414,7 @@ fn gemini_streams_text_and_calls_and_a_whole_document_is_read_as_well() {
 }
 
 #[test]
-fn settings_come_from_the_environment_or_a_file_that_only_its_owner_reads() {
+fn settings_load_from_environment_or_an_owner_only_file() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("assistant.yaml");

@@ -42,7 +42,7 @@ fn targets(line: &str) -> Vec<(String, Option<u32>)> {
 }
 
 #[test]
-fn the_questions_of_the_documentation_mean_what_they_say() {
+fn documented_questions_parse_to_their_documented_meaning() {
     let question = read("cheapest tpot<50ms ttft<2s fits 10% free");
     assert_eq!(question.to_string(), "cheapest tpot<50ms ttft<2s fits 10% free");
     assert_eq!((question.intent(), question.objective), (Intent::Race, Some(Objective::Cheapest)));
@@ -79,7 +79,7 @@ fn a_line_without_a_goal_sets_knobs_or_selects() {
 }
 
 #[test]
-fn bounds_are_read_in_every_form_that_people_write() {
+fn bounds_parse_from_operators_words_and_bare_values() {
     let tpot = |relation| vec![Condition::Figure(figure::named("tpot").unwrap(), relation, 50.0)];
     for line in ["tpot<50ms", "tpot < 50 ms", "tpot under 50ms", "under 50ms", "<50ms", "under 50 ms per token"] {
         assert_eq!(read(line).constraints, tpot(Relation::Below), "{line}");
@@ -92,13 +92,13 @@ fn bounds_are_read_in_every_form_that_people_write() {
 }
 
 #[test]
-fn a_star_stands_for_every_target_of_a_name_and_no_target_comes_twice() {
+fn star_selects_all_matching_targets_without_duplicates() {
     assert_eq!(targets("h100*"), [("h100-sxm-8".into(), None), ("h100-sxm-128".into(), None)]);
     assert_eq!(targets("on h100, h100-sxm-8"), [("h100-sxm-8".into(), None)]);
 }
 
 #[test]
-fn what_is_not_understood_is_named_with_what_is_known() {
+fn unknown_words_are_reported_with_known_alternatives() {
     let said = |line: &str| parse(line, &known()).unwrap_err().to_string();
     assert!(said("cheapest wibble").contains("unknown word `wibble`"), "{}", said("cheapest wibble"));
     assert!(said("cheapest wibble").contains("cheapest, fastest"), "{}", said("cheapest wibble"));
@@ -191,7 +191,7 @@ fn question() -> impl Strategy<Value = Question> {
 
 proptest! {
     #[test]
-    fn a_printed_question_reads_as_itself(question in question()) {
+    fn displayed_question_parses_to_itself(question in question()) {
         let text = question.to_string();
         prop_assert_eq!(parse(&text, &known()).map_err(|trouble| format!("{text}: {trouble}")), Ok(question));
     }
@@ -221,7 +221,7 @@ proptest! {
 }
 
 #[test]
-fn settings_are_read_as_people_say_them() {
+fn settings_parse_from_colloquial_phrases() {
     let set = |line: &str| read(line).settings;
     let number = |knob, value| vec![(knob, Setting::Number(value))];
     assert_eq!(set("tp8"), number(Knob::Tp, 8.0));
@@ -242,7 +242,7 @@ fn settings_are_read_as_people_say_them() {
 }
 
 #[test]
-fn hardware_is_counted_as_people_say_it() {
+fn accelerator_counts_parse_from_colloquial_phrases() {
     for line in ["8xh100", "8x h100", "eight h100", "8 h100 gpus"] {
         assert_eq!(targets(line), [("h100-sxm-8".into(), None)], "{line}");
     }
@@ -253,7 +253,7 @@ fn hardware_is_counted_as_people_say_it() {
 }
 
 #[test]
-fn what_could_be_several_things_or_none_is_said() {
+fn ambiguous_or_unmatched_phrases_are_reported() {
     let said = |line: &str| parse(line, &known()).unwrap_err().to_string();
     assert!(said("batch size 64").contains("microbatch") && said("batch size 64").contains("concurrency"));
     assert!(said("llama 32b on h100").contains("no workload matches `llama 32b`"), "{}", said("llama 32b on h100"));

@@ -58,7 +58,7 @@ fn computed(library: &Library, figure: &Figure) -> Option<f64> {
 }
 
 #[test]
-fn every_question_gets_its_kind_of_answer_and_every_figure_is_the_engines() {
+fn questions_get_the_expected_answer_kind_and_recomputable_values() {
     let library = Library::load(&Sources::built_in(), None);
     let mut wrong = Vec::new();
     let rows = rows();
@@ -97,7 +97,7 @@ fn every_question_gets_its_kind_of_answer_and_every_figure_is_the_engines() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_what_can_be_asked() {
+fn unsupported_questions_are_refused_with_supported_forms() {
     let library = Library::load(&Sources::built_in(), None);
     for question in [
         "why is the sky blue?",
@@ -115,7 +115,7 @@ fn what_is_not_understood_is_refused_with_what_can_be_asked() {
 }
 
 #[test]
-fn a_third_off_the_rent_is_a_third_off_the_rent_in_the_suggestion() {
+fn price_drop_of_a_third_scales_the_suggested_hourly_price() {
     let library = Library::load(&Sources::built_in(), None);
     let reply = ask(&library, "what if prices fall by a third?", "h100-sxm-8", "llama3.1-70b-serve").unwrap();
     let price = library.target("h100-sxm-8").unwrap();

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn suffixes_and_leads_do_not_change_a_release() {
+    fn version_prefixes_and_suffixes_are_ignored() {
         for (text, plain) in [
             ("v0.6.3.post1", "0.6.3"),
             ("0.19.1rc1.dev339+gedc364896", "0.19.1"),
@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in ".{0,40}") {
+        fn parsing_arbitrary_text_does_not_panic(text in ".{0,40}") {
             let _ = (Version::parse(&text), Day::parse(&text));
         }
     }

@@ -43,7 +43,7 @@ fn every_document_decodes_without_problems() {
 }
 
 #[test]
-fn families_refer_to_families_that_exist() {
+fn family_references_resolve_and_releases_are_dated() {
     for family in families() {
         let referred = family.base.iter().chain(&family.predecessor).chain(family.plugins.iter().map(|(_, id)| id));
         for id in referred {
@@ -61,7 +61,7 @@ fn families_refer_to_families_that_exist() {
 }
 
 #[test]
-fn no_name_means_two_families_of_a_kind() {
+fn software_name_is_unique_within_training_and_within_serving() {
     let (mut seen, mut double): (Vec<&registry::Name>, Vec<String>) = Default::default();
     for name in registry::names() {
         let alike = |other: &registry::Name| {
@@ -75,7 +75,7 @@ fn no_name_means_two_families_of_a_kind() {
 }
 
 #[test]
-fn every_source_is_cited_and_every_trait_has_one() {
+fn every_trait_has_a_source_and_every_source_is_cited() {
     let mut idle = Vec::new();
     for family in families() {
         let mut cited = BTreeSet::new();
@@ -100,7 +100,7 @@ fn every_source_is_cited_and_every_trait_has_one() {
 }
 
 #[test]
-fn all_names_in_the_measurement_tables_are_known() {
+fn software_names_in_measurement_tables_resolve() {
     for (text, kind) in [
         (measurements::training(), SoftwareKind::Training),
         (measurements::inference(), SoftwareKind::Serving),
@@ -121,7 +121,7 @@ fn all_names_in_the_measurement_tables_are_known() {
 }
 
 #[test]
-fn free_text_means_the_family_and_release_that_a_reader_sees() {
+fn free_text_resolves_to_a_software_family_and_release() {
     for (text, spec) in [
         ("vllm@0.11", "vllm@0.11.0"),
         ("vLLM 0.6.3.post1", "vllm@0.6.3"),
@@ -172,7 +172,7 @@ fn free_text_means_the_family_and_release_that_a_reader_sees() {
 }
 
 #[test]
-fn a_name_may_mean_one_family_in_training_and_another_in_serving() {
+fn name_may_resolve_to_different_families_for_training_and_serving() {
     let both = |name: &str| {
         [SoftwareKind::Training, SoftwareKind::Serving]
             .map(|kind| Software::parse_for(name, kind).unwrap().family.id.clone())
@@ -185,7 +185,7 @@ fn a_name_may_mean_one_family_in_training_and_another_in_serving() {
 }
 
 #[test]
-fn a_release_that_is_not_listed_states_its_substitute() {
+fn unlisted_release_is_reported_with_its_substitute() {
     let said = |text: &str| Software::parse(text).unwrap().caveat_text();
     assert_eq!(said("vllm@0.11.0"), None);
     assert_eq!(said("vllm").unwrap(), "release of vLLM not stated; 0.33.0, the newest known, is assumed");
@@ -204,7 +204,7 @@ fn a_release_that_is_not_listed_states_its_substitute() {
 }
 
 #[test]
-fn a_trait_holds_until_a_later_release_changes_it() {
+fn trait_applies_until_a_later_release_changes_it() {
     let graphs = |release: &str| serving(&format!("vllm@{release}"), &H100).decode_graphs;
     assert_eq!(graphs("0.2.0"), GraphCapture::None);
     for release in ["0.2.6", "0.4.3", "0.7.3"] {
@@ -225,7 +225,7 @@ fn a_trait_holds_until_a_later_release_changes_it() {
 }
 
 #[test]
-fn devices_decide_what_the_software_says_they_decide() {
+fn device_rules_select_traits_by_accelerator_class() {
     let budget = |spec: &str, class| match serving(spec, &class).max_num_batched_tokens {
         TokenBudget::Tokens(tokens) => tokens,
         TokenBudget::ContextOr(_) => 0.0,
@@ -262,7 +262,7 @@ fn devices_decide_what_the_software_says_they_decide() {
 }
 
 #[test]
-fn a_plug_in_answers_on_its_devices() {
+fn plugin_replaces_its_base_family_on_its_devices() {
     let ascend = class("Huawei", "Ascend", 64.0);
     let found = resolve("vllm@0.11.0", SoftwareKind::Serving, &ascend).unwrap();
     assert_eq!((found.family.id.as_str(), found.software().spec().as_str()), ("vllm-ascend", "vllm-ascend@0.9.1"));
@@ -273,7 +273,7 @@ fn a_plug_in_answers_on_its_devices() {
 }
 
 #[test]
-fn recipes_differ_from_defaults_where_the_software_says_so() {
+fn default_and_tuned_traits_match_the_software_documentation() {
     let traits = training("megatron-core@0.14", &H100);
     assert_eq!(
         (traits.default.overlap_gradients, traits.tuned.overlap_gradients),
@@ -292,7 +292,7 @@ fn recipes_differ_from_defaults_where_the_software_says_so() {
 }
 
 #[test]
-fn a_date_means_the_newest_release_of_that_day() {
+fn date_resolves_to_the_newest_release_of_that_day() {
     let at = |family: &str, date: &str| Software::at(family, Day::parse(date).unwrap()).unwrap().spec();
     assert_eq!(at("vllm", "2025-10-03"), "vllm@0.10.2");
     assert_eq!(at("vllm", "2025-10"), "vllm@0.11.0");
@@ -306,7 +306,7 @@ fn a_date_means_the_newest_release_of_that_day() {
 }
 
 #[test]
-fn unknown_software_has_the_traits_that_engines_assume() {
+fn generic_software_resolves_to_the_default_traits() {
     assert_eq!(training("generic-training", &H100).default, TrainingTraits::default());
     assert_eq!(serving("generic-serving", &H100), ServingTraits::default());
     let rows = Software::find("generic-serving").unwrap().traits(&H100);
@@ -315,7 +315,7 @@ fn unknown_software_has_the_traits_that_engines_assume() {
 }
 
 #[test]
-fn listed_traits_are_those_that_are_resolved() {
+fn listed_traits_equal_the_resolved_traits() {
     for family in families() {
         let releases =
             if family.releases.is_empty() { vec![None] } else { (0..family.releases.len()).map(Some).collect() };
@@ -346,7 +346,7 @@ fn listed_traits_are_those_that_are_resolved() {
 }
 
 #[test]
-fn an_upgrade_shows_what_it_changes_and_where_that_was_read() {
+fn upgrade_lists_changed_traits_with_their_sources() {
     let (old, new) = (Software::find("vllm@0.10.2").unwrap(), Software::find("vllm@0.14.0").unwrap());
     let changes = old.difference(&new, &H100);
     let keys: Vec<&str> = changes.iter().map(|(own, _)| own.key).collect();
@@ -370,7 +370,7 @@ fn every_accelerator_resolves_with_every_family() {
 }
 
 #[test]
-fn what_devices_ask_for_is_spelled_as_the_accelerator_catalog_does() {
+fn device_rules_use_vendors_and_generations_of_the_catalog() {
     let sheets = Catalog::built_in().accelerators();
     for family in families() {
         for rule in &family.devices {
@@ -399,7 +399,7 @@ fn decoded(text: &str) -> (Option<Family>, String) {
 }
 
 #[test]
-fn rules_may_ask_what_a_device_lacks() {
+fn device_rule_can_match_a_format_that_a_device_lacks() {
     let text = "id: mine\nkind: serving\nsources:\n  a: \"docs: page\"\ndevices:\n  \
                 - { when: { lacks: [fp8] }, serving: { fp8: { value: separate, source: a } } }\n";
     let (family, said) = decoded(text);
@@ -412,7 +412,7 @@ fn rules_may_ask_what_a_device_lacks() {
 }
 
 #[test]
-fn a_broken_document_names_line_and_remedy() {
+fn invalid_document_is_reported_with_line_and_remedy() {
     let head = "id: mine\nkind: serving\nsources:\n  a: \"docs: page\"\n";
     for (text, complaint) in [
         (
@@ -443,12 +443,12 @@ fn a_broken_document_names_line_and_remedy() {
 
 proptest! {
     #[test]
-    fn no_text_panics(text in ".{0,60}") {
+    fn parsing_arbitrary_text_does_not_panic(text in ".{0,60}") {
         let _ = Software::parse(&text);
     }
 
     #[test]
-    fn no_release_panics(family in 0..60usize, release in "[a-z0-9.+ _-]{0,20}") {
+    fn parsing_an_arbitrary_release_does_not_panic(family in 0..60usize, release in "[a-z0-9.+ _-]{0,20}") {
         let id = ids().nth(family % ids().count()).unwrap();
         if let Ok(found) = Software::parse(&format!("{id}@{release}")) {
             let _ = (found.resolve(&H100), found.caveat_text(), found.spec());
@@ -456,7 +456,7 @@ proptest! {
     }
 
     #[test]
-    fn a_release_counts_as_itself_or_as_an_earlier_one(minor in 2..33u32, patch in 0..9u32) {
+    fn resolved_release_is_not_newer_than_the_requested_one(minor in 2..33u32, patch in 0..9u32) {
         let found = Software::parse(&format!("vllm@0.{minor}.{patch}")).unwrap();
         let known = Version::parse(&found.release().unwrap().id).unwrap();
         let requested = Version::parse(&format!("0.{minor}.{patch}")).unwrap();

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_links_predictions_of_one_run_only() {
+    fn chain_contains_only_entries_linked_to_one_run() {
         let plan = entry(EntryKind::Prediction, 1, &[(CORRECTIONS, "aa".into())], &[]);
         let job = entry(EntryKind::Submission, 2, &[(JOBS, "11 12".into())], &[&plan]);
         let run = entry(EntryKind::Run, 3, &[(LOGS, json!(["/a/slurm-11.out"]))], &[&job]);

@@ -67,7 +67,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn a_difference_names_what_changed_and_nothing_else() {
+    fn comparison_lists_only_changed_inputs_and_metrics() {
         let draft = |tp: &str, release: &str, rate: f64| Draft {
             software: Some(release.to_owned()),
             inputs: BTreeMap::from([("tp".to_owned(), tp.into()), ("pp".to_owned(), "1".into())]),

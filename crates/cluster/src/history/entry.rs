@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_holds_no_secret_and_no_figure_that_json_has_no_word_for() {
+    fn entry_masks_secrets_and_drops_non_finite_metrics() {
         let draft = Draft {
             figures: BTreeMap::from([("a".to_owned(), 1.5), ("b".to_owned(), f64::NAN)]),
             inputs: BTreeMap::from([("HF_TOKEN".to_owned(), "abcdefgh".into()), ("tp".to_owned(), "8".into())]),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_one_name() {
+    fn entry_kind_names_round_trip() {
         for kind in EntryKind::ALL {
             assert_eq!(EntryKind::named(kind.name()), Some(kind));
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());

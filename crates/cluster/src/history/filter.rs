@@ -84,7 +84,7 @@ mod tests {
     use crate::history::Draft;
 
     #[test]
-    fn moments_are_dates_times_and_spans_before_now() {
+    fn moment_parses_dates_times_and_relative_spans() {
         let at = |text: &str| moment(text).unwrap().as_second();
         assert_eq!(at("2026-11-22"), at("2026-11-22T00:00:00Z"));
         assert_eq!(at("2026-11-22T21:54"), at("2026-11-22T21:54:00Z"));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_keeps_an_entry_never_refuses_its_file() {
+    fn filter_that_keeps_an_entry_accepts_its_file_name() {
         let draft = Draft { target: Some("H100-SXM-8".to_owned()), ..Draft::default() };
         let entry = Entry::new(EntryKind::Run, draft);
         let filter = Filter {

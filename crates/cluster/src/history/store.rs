@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_found_by_id_by_handle_and_as_the_last() {
+    fn written_entry_is_found_by_id_handle_and_last() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::at(directory.path().join("history"));
         assert_eq!(store.list(&Filter::default()).unwrap().0, []);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_the_same_name_replaces_none() {
+    fn entry_with_an_existing_id_does_not_replace_the_first() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::at(directory.path());
         let first = Entry::new(EntryKind::Run, draft("a"));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_files_are_named_and_the_others_listed() {
+    fn damaged_files_are_reported_and_the_others_listed() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::at(directory.path());
         let written = store.write(&Entry::new(EntryKind::Sweep, draft("a"))).unwrap();

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_figures_say_which_way_is_better() {
+    fn metric_name_determines_the_better_direction() {
         for name in
             ["step_time_ms", "usd_per_hour", "ttft_p99_ms", "node_power_w", "peak_mem_gb", "dollar_per_1k_tokens"]
         {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slowdown_is_put_down_to_the_step_at_which_it_came() {
+    fn slowdown_is_attributed_to_the_change_that_introduced_it() {
         let entries = [
             entry(4, "vllm@0.11", "8", 905.0),
             entry(1, "vllm@0.10", "8", 990.0),

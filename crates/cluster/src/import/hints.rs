@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_in_front_of_a_name_are_machines() {
+    fn counts_before_accelerator_names_are_parsed_as_machines() {
         for (text, count, name, nodes) in [
             ("preset for 128 H100 GPUs", 128, "H100", false),
             ("8 X H200 (bf16)", 8, "H200", false),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn other_numbers_and_names_are_not() {
+    fn unrelated_numbers_and_names_are_not_parsed_as_machines() {
         for text in ["4 for GB200", "Enable for A100", "H100 supports only FP8", "16x80GB GPUs", "8 GPUs", "version 2"]
         {
             assert!(machine(text, 1).is_none(), "{text}");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn models_are_read_from_sentences() {
+    fn model_names_are_extracted_from_comments() {
         let m = |t: &str| comment_model(t).map(|m| m.0);
         assert_eq!(m("# Runs Mini 8x7B model\n"), Some("Mini 8x7B".to_owned()));
         assert_eq!(m("# Trains the \"30B\" parameter model\n"), Some("30B".to_owned()));

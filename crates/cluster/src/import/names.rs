@@ -393,7 +393,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_of_a_key_are_one() {
+    fn key_spellings_are_normalized_to_snake_case() {
         for k in ["--max-model-len", "maxModelLen", "MAX_MODEL_LEN", "max_model_len"] {
             assert_eq!(snake(k), "max_model_len");
         }
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn names_give_models_and_accelerators() {
+    fn model_and_accelerator_are_extracted_from_file_names() {
         assert_eq!(model_in("train_llama3_8b_h100.sh").as_deref(), Some("llama3_8b"));
         assert_eq!(model_in("submit-llama3-70b.sh").as_deref(), Some("llama3-70b"));
         assert_eq!(model_in("run_gpt2_base.sh"), None);
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_give_their_last_part() {
+    fn model_id_drops_leading_path_components() {
         assert_eq!(model_id("org/base-7B").0, "org/base-7B");
         assert_eq!(model_id("/srv/models/base-7B/").0, "base-7B");
         assert_eq!(model_id("checkpoints/org/base-7B").0, "org/base-7B");

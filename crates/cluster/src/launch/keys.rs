@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_nested_in_all_three_forms() {
+    fn nested_keys_render_as_yaml_toml_and_settings() {
         let mut keys = Keys::default();
         keys.put("a.b", 1).put("a.c.d", "no").put_unchecked("e", vec!["x", "y: z"]);
         assert_eq!(keys.yaml("# h\n"), "# h\na:\n  b: 1\n  c:\n    d: \"no\"\ne:\n  - x\n  - \"y: z\"\n");

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_read_as_a_csv_reader_reads_it() {
+    fn flag_table_equals_the_rows_of_the_csv_reader() {
         let mut reader = csv::Reader::from_reader(TEXT.as_bytes());
         let mut rows = 0;
         for row in reader.records() {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_refused_by_name_value_and_release() {
+    fn flags_are_checked_by_name_value_and_release() {
         assert_eq!(check("vllm", "--tensor-parallel-size", Some("4"), None), Ok(()));
         assert_eq!(check("vllm", "--tensor-parallel", Some("4"), None), Err(FlagError::Unknown));
         assert!(matches!(check("vllm", "--kv-cache-dtype", Some("fp7"), None), Err(FlagError::Value(_))));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn models_have_the_names_of_their_tools() {
+    fn model_name_is_translated_to_the_name_of_the_tool() {
         assert_eq!(model_name("torchtitan", "llama-3.1-70b"), Some("llama3 70B"));
         assert_eq!(model_name("torchtitan", "gpt2"), None);
     }

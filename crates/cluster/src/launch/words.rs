@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bash_reads_a_quoted_word_as_it_was(text in "[\\PC\\n\\t]{0,40}") {
+        fn quoted_shell_word_round_trips_through_bash(text in "[\\PC\\n\\t]{0,40}") {
             let word = Word::from(text.as_str()).shell();
             let script = format!("printf %s {word}");
             let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
@@ -219,7 +219,7 @@ mod tests {
         }
 
         #[test]
-        fn a_slug_is_a_name_that_kubernetes_takes(text in "\\PC{0,80}") {
+        fn slug_is_a_valid_kubernetes_name(text in "\\PC{0,80}") {
             let name = slug(&text);
             prop_assert!(!name.is_empty() && name.len() <= 56, "{}", name);
             prop_assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn yaml_text_is_quoted_where_it_could_be_something_else() {
+    fn yaml_text_is_quoted_when_ambiguous() {
         assert_eq!(yaml_text("llama3"), "llama3");
         assert_eq!(yaml_text("no"), "\"no\"");
         assert_eq!(yaml_text("0.5"), "\"0.5\"");

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_waits_for_the_one_before() {
+    fn each_submitted_run_depends_on_the_previous_one() {
         let answers = Answers(Mutex::new(vec![("11\n".into(), 0), ("12;cluster\n".into(), 0)]), Mutex::default());
         let runs = plan(Wrap::Slurm, 2).submit(&answers).unwrap();
         let jobs: Vec<_> = runs.iter().map(|run| run.job.clone().unwrap()).collect();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_recorded_and_ends_the_list() {
+    fn refused_submission_is_recorded_and_stops_the_remaining_runs() {
         let answers = Answers(Mutex::new(vec![(String::new(), 1), ("12\n".into(), 0)]), Mutex::default());
         let runs = plan(Wrap::Slurm, 2).submit(&answers).unwrap();
         assert_eq!(runs.len(), 1);
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_kubectl_name_the_job_among_its_helpers() {
+    fn job_name_is_parsed_from_kubectl_output() {
         let answer = "configmap/x created\nservice/x created\njob.batch/x created\n";
         assert_eq!(job_of(Wrap::Kubernetes, answer).as_deref(), Some("job.batch/x"));
         assert_eq!(plan(Wrap::Kubernetes, 3).shown(), Err(SubmitError::Runs(3)));
     }
 
     #[test]
-    fn what_is_shown_is_quoted_for_a_shell() {
+    fn displayed_submit_command_is_quoted_for_the_shell() {
         let shown = plan(Wrap::Slurm, 1).shown().unwrap();
         assert_eq!(shown, ["sbatch --parsable '--chdir=/home/a b' --comment=atlas-1f:1 '/home/a b/job.sbatch'"]);
     }

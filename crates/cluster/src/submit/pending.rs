@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_found_again_by_their_mark() {
+    fn submitted_jobs_are_recovered_by_their_comment() {
         let queue = Queue(Ok("7|\n12|atlas-1f:2\n11|atlas-1f:1\n13|atlas-1ff:1\n14|other\n"));
         let LookupResult::Jobs(runs) = pending(Wrap::Slurm).lookup(&queue) else { panic!("no jobs") };
         let jobs: Vec<_> = runs.iter().map(|run| (run.index, run.job.clone().unwrap())).collect();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submission_under_way_is_left_alone() {
+    fn submission_is_active_until_timeout_or_process_exit() {
         let now: Timestamp = "2026-11-22T20:05:00Z".parse().unwrap();
         let later: Timestamp = "2026-11-22T21:00:00Z".parse().unwrap();
         let other = pending(Wrap::Slurm);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_again_and_completed() {
+    fn pending_submission_round_trips_and_completes() {
         let folder = tempfile::tempdir().unwrap();
         let path = pending(Wrap::Slurm).write(folder.path()).unwrap();
         assert!(pending(Wrap::Slurm).write(folder.path()).is_err(), "a mark is used once");

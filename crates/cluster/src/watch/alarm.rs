@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_split_as_a_shell_splits_them_and_nothing_is_expanded() {
+    fn alarm_command_is_split_like_a_shell_without_expansion() {
         let read = |text: &str| words(text).unwrap().join("|");
         assert_eq!(read(r#"mail -s 'a b' x\ y "c \" $d" e'f'g '' $(id)"#), r#"mail|-s|a b|x y|c " $d|efg||$(id)"#);
         for text in ["'a", "\"a", "a \\", "\"a\\"] {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stay_in_their_word_and_are_never_read_as_names() {
+    fn placeholder_values_are_not_split_or_substituted_again() {
         let command: AlarmCommand = "notify {message} at={step} {other}".parse().unwrap();
         let filled = command.command(&[("{message}", "it's {step}; rm -rf /"), ("{step}", "7")]);
         assert_eq!(filled.arguments, ["it's {step}; rm -rf /", "at=7", "{other}"]);

@@ -125,7 +125,7 @@ mod tests {
         StdOut=/home/a b/slurm-%A_%a.out Power= \n";
 
     #[test]
-    fn logs_and_state_are_read_with_blanks_and_patterns_in_paths() {
+    fn job_state_and_log_paths_are_parsed_with_spaces_and_patterns() {
         let job = read("12", SHOWN).unwrap();
         assert_eq!(job.state, JobState::Running);
         assert_eq!(job.logs, ["/home/a b/slurm-11_3.out", "/home/a b/slurm-11_3.err"].map(PathBuf::from));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_jobs_are_distinguished_from_files() {
+    fn job_ids_are_distinguished_from_file_names() {
         assert!(["1", "1234_7"].into_iter().all(is_id));
         assert!(!["", "a", "1.log", "_1", "1_", "12345678901234"].into_iter().any(is_id));
     }

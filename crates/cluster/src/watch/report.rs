@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_verdict_repeats_itself() {
+    fn verdict_comparison_ignores_the_share_but_not_the_start() {
         let slower = |since, share| Position::Slower { since, share };
         assert!(slower(Some(61), 0.2).is_same(slower(Some(61), 0.3)));
         assert!(!slower(Some(61), 0.2).is_same(slower(Some(80), 0.2)));

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_level_is_found_where_it_is() {
+    fn level_shift_is_located_at_its_first_point() {
         let values = noisy(60, 4.0, 0.02).chain(noisy(30, 5.0, 0.02));
         let shift = find(&points(values)).unwrap();
         assert_eq!((shift.at, shift.since), (60, 610));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn spikes_and_noise_are_no_change_of_level() {
+    fn spikes_and_noise_are_not_reported_as_level_shift() {
         let mut values: Vec<f64> = noisy(90, 4.0, 0.05).collect();
         assert_eq!(find(&points(values.clone())), None);
         for spike in [20, 40, 60, 80] {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_is_seen_as_one() {
+    fn linear_drift_is_measured_as_drift_and_not_as_noise() {
         let values = (0..60).map(|index| 4.0 + 0.02 * f64::from(index));
         let shape = shape(&points(values)).unwrap();
         assert!(shape.drift > 0.15 && shape.noise < 0.01, "{shape:?}");
@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_large_change_is_found_within_two_points(before in 20_usize..80, after in 8_usize..80, rise in 0.15_f64..2.0) {
+        fn large_level_shift_is_located_within_two_points(before in 20_usize..80, after in 8_usize..80, rise in 0.15_f64..2.0) {
             let values = noisy(before, 3.0, 0.03).chain(noisy(after, 3.0 * (1.0 + rise), 0.03));
             let shift = find(&points(values)).unwrap();
             prop_assert!(shift.at.abs_diff(before) <= 2, "{shift:?}");

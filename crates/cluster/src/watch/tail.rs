@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_read_once_and_a_missing_file_is_waited_for() {
+    fn appended_text_is_read_once_and_a_missing_file_is_awaited() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let mut tail = Tail::new(&path);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_file_is_read_anew_also_where_it_has_grown_again() {
+    fn truncated_file_is_read_from_the_start_even_if_it_grew_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         append(&path, b"a long first line\n");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_gzip_file_is_unpacked_and_a_damaged_one_named() {
+    fn growing_gzip_file_is_decompressed_and_damage_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log.gz");
         let packed = |text: &[u8]| {

@@ -16,7 +16,7 @@ fn expected() -> serde_json::Map<String, Value> {
 }
 
 #[test]
-fn every_file_is_read_as_its_reader_reads_it() {
+fn imported_fields_equal_the_expected_values_of_every_file() {
     let mut wrong = Vec::new();
     for (name, fields) in expected() {
         let import = read(&name, &std::fs::read_to_string(folder().join(&name)).unwrap());
@@ -31,7 +31,7 @@ fn every_file_is_read_as_its_reader_reads_it() {
 }
 
 #[test]
-fn every_file_has_an_expectation_and_a_value_has_a_line() {
+fn every_file_has_expectations_and_origins_have_valid_lines() {
     let files: BTreeSet<String> = std::fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -22,7 +22,7 @@ fn a_job_on_standard_input_is_read_with_its_directives() {
 }
 
 #[test]
-fn a_script_that_another_submits_takes_its_exports_and_options() {
+fn submitted_script_inherits_exports_and_options() {
     let job = format!("#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=8\nTP=${{TP:-1}}\nsrun {MEGATRON}\n");
     let submit = |line: &str| read_all(&[("submit.sh", line), ("train.sbatch", job.as_str())]);
     expect(&submit("#!/bin/bash\nexport TP=4\nsbatch -N 2 train.sbatch\n"), &json!({ "tp": 4, "nodes": 2, "dp": 4 }));
@@ -51,7 +51,7 @@ fn manifests_are_read_from_standard_input_files_and_templates() {
 }
 
 #[test]
-fn roles_that_the_caller_chooses_are_both_read() {
+fn roles_selected_by_the_caller_are_both_imported() {
     let server = |role: &str, tp: u32| {
         format!("python3 -m sglang.launch_server --model-path /models/Big-V3 --disaggregation-mode {role} --tp {tp}")
     };
@@ -68,7 +68,7 @@ fn roles_that_the_caller_chooses_are_both_read() {
 }
 
 #[test]
-fn names_that_stand_for_others_and_printed_lists_are_followed() {
+fn namerefs_and_printed_argument_lists_are_resolved() {
     let serve = "vllm serve \"$NAME\" \"${ARGS[@]}\"\n";
     let want = json!({ "model": "org/base-70B", "tp": 4, "max_num_seqs": 128 });
     for fill in [

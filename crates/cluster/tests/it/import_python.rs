@@ -22,7 +22,7 @@ fn commands_in_lists_and_strings_are_followed_with_defaults() {
 }
 
 #[test]
-fn engines_and_trainers_are_read_from_their_settings() {
+fn engines_and_trainers_are_imported_from_python_calls() {
     let llm = "from vllm import LLM\nllm = LLM(\n    model=\"org/base-70B\",\n    tensor_parallel_size=2 * 4,  # one node\n    dtype=\"bfloat16\", enable_prefix_caching=True, max_num_seqs=256)\n";
     expect(
         &read("o.py", llm),
@@ -36,7 +36,7 @@ fn engines_and_trainers_are_read_from_their_settings() {
 }
 
 #[test]
-fn recipes_are_read_with_what_is_set_afterwards() {
+fn recipes_are_imported_with_later_assignments() {
     let nemo = "import nemo_run as run\nfrom nemo.collections import llm\ndef configure(nodes: int = 8, gpus: int = 8):\n    r = llm.base_70b.pretrain_recipe(name=\"x\", num_nodes=nodes, num_gpus_per_node=gpus)\n    r.trainer.strategy.tensor_model_parallel_size = 4\n    r.trainer.strategy.pipeline_model_parallel_size = 4\n    r.data.global_batch_size = 128\n    r.trainer.plugins = bf16_with_fp8_mixed()\n    return r\n";
     expect(
         &read("n.py", nemo),
@@ -51,7 +51,7 @@ fn recipes_are_read_with_what_is_set_afterwards() {
 
 proptest! {
     #[test]
-    fn any_program_is_read_to_its_end(parts in prop::collection::vec(prop_oneof![
+    fn random_python_fragments_are_imported_without_panic(parts in prop::collection::vec(prop_oneof![
         Just("LLM("), Just(")"), Just("["), Just("]"), Just("{"), Just("}"), Just("x = "), Just("x += "), Just("\n"), Just(", "),
         Just("f\"{x}{"), Just("\""), Just("'''"), Just("#"), Just("\\"), Just(" if "), Just(" else "), Just("-"), Just("**"),
         Just("def f("), Just("model=\"a/b\""), Just("subprocess.run("), Just(".join("), Just("from vllm import LLM\n"), Just("9"),

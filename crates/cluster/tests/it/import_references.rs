@@ -20,7 +20,7 @@ model:
 }
 
 #[test]
-fn variables_that_a_document_requires_are_missing_until_they_are_given() {
+fn required_document_variables_are_missing_until_given() {
     let text = "
 services:
   server:
@@ -36,7 +36,7 @@ services:
 }
 
 #[test]
-fn references_that_multiply_or_name_themselves_come_to_an_end() {
+fn recursive_and_exponential_references_terminate() {
     let fold = |next: &str| format!("\n  - ${{{next}}}").repeat(60);
     let mut text = String::from(
         "trainer:\n  num_nodes: 2\nmodel:\n  tensor_model_parallel_size: ${a0}\n  micro_batch_size: ${self}\nself: ${self}\n",

@@ -49,7 +49,7 @@ fn expert_parallelism_of_vllm_spans_tensor_and_data() {
 }
 
 #[test]
-fn attention_data_parallelism_of_sglang_lives_inside_tensor_parallelism() {
+fn sglang_attention_dp_does_not_multiply_tensor_parallelism() {
     let run = |extra: &str| {
         read(
             "s.sh",
@@ -66,7 +66,7 @@ fn attention_data_parallelism_of_sglang_lives_inside_tensor_parallelism() {
 }
 
 #[test]
-fn a_size_left_to_the_caller_leaves_the_count_open() {
+fn unset_parallel_size_leaves_the_accelerator_count_unknown() {
     let i = read(
         "s.sh",
         "#!/bin/bash\npython3 -m sglang.launch_server --model-path org/m --tp $TP --data-parallel-size 1\n",
@@ -107,7 +107,7 @@ fn deployments_multiply_replicas_and_devices() {
 }
 
 #[test]
-fn groups_of_leader_and_workers_count_their_nodes() {
+fn leader_worker_set_counts_nodes_of_leader_and_workers() {
     let i = read(
         "l.yaml",
         "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: x}\nspec:\n  replicas: 2\n  leaderWorkerTemplate:\n    size: 4\n    leaderTemplate:\n      spec:\n        containers:\n        - name: l\n          image: lmsysorg/sglang\n          command: [python3, -m, sglang.launch_server, --model-path, org/big-400B, --tp, \"32\", --nnodes, $(LWS_GROUP_SIZE)]\n          resources: {limits: {nvidia.com/gpu: \"8\"}}\n    workerTemplate:\n      spec:\n        containers:\n        - name: w\n          image: lmsysorg/sglang\n",
@@ -119,7 +119,7 @@ fn groups_of_leader_and_workers_count_their_nodes() {
 }
 
 #[test]
-fn dynamo_graphs_have_roles_or_one_worker() {
+fn dynamo_graph_is_imported_with_prefill_and_decode_roles() {
     let service = |name: &str, sub: &str, gpus: u32| {
         format!(
             "    {name}:\n      componentType: worker\n      subComponentType: {sub}\n      replicas: 2\n      resources: {{limits: {{gpu: \"{gpus}\"}}}}\n      extraPodSpec:\n        mainContainer:\n          command: [python3, -m, dynamo.vllm]\n          args: [--model, org/base-70B, --tensor-parallel-size, \"{gpus}\"]\n"
@@ -187,7 +187,7 @@ fn clients_that_differ_are_variants_and_a_swept_concurrency_is_a_list() {
 }
 
 #[test]
-fn arguments_that_a_script_counts_are_required() {
+fn positional_arguments_counted_by_a_script_are_required() {
     let i = read(
         "b.sh",
         "#!/bin/bash\n# ./b.sh <input_len> <output_len>\nif [ $# -lt 2 ]; then echo usage; exit 1; fi\nvllm bench serve --model org/base-7B --random-input-len $1 --random-output-len $2 --num-prompts 50\n",
@@ -209,7 +209,7 @@ fn scripts_inside_job_files_are_read() {
 }
 
 #[test]
-fn ollama_is_set_by_variables() {
+fn ollama_is_configured_by_environment_variables() {
     let want = json!({ "framework": "ollama", "max_num_seqs": 4, "max_model_len": 16384, "kv_precision": "q8_0" });
     expect(
         &read(
@@ -228,7 +228,7 @@ fn ollama_is_set_by_variables() {
 }
 
 #[test]
-fn pods_calculate_from_their_environment_and_group() {
+fn pod_arguments_resolve_environment_and_group_size() {
     let i = read(
         "w.yaml",
         "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: ep-decode}\nspec:\n  replicas: 1\n  leaderWorkerTemplate:\n    size: 3\n    workerTemplate:\n      spec:\n        containers:\n        - name: c\n          image: x/llm-d\n          command: [/bin/bash, -c]\n          args:\n          - |-\n            exec vllm serve org/moe-100B --enable-expert-parallel \\\n              --tensor-parallel-size $TP --data-parallel-size $((LWS_GROUP_SIZE * LOCAL))\n          env:\n          - {name: LOCAL, value: \"8\"}\n          - {name: TP, value: \"1\"}\n          resources: {limits: {nvidia.com/gpu: \"8\"}}\n",
@@ -241,7 +241,7 @@ fn pods_calculate_from_their_environment_and_group() {
 }
 
 #[test]
-fn misplaced_yaml_is_read_and_reported() {
+fn helm_directives_in_yaml_are_skipped_and_reported() {
     let i = read(
         "m.yaml",
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: m}\nspec:\n  replicas: 1\n  template:\n    spec:\n      containers:\n      -   name: c\n        image: vllm/vllm-openai\n        args:\n        {{- if .Values.long }}\n        - --max-model-len=4096\n        {{- end }}\n        - --model=org/base-7B\n",
@@ -252,7 +252,7 @@ fn misplaced_yaml_is_read_and_reported() {
 }
 
 #[test]
-fn a_model_in_a_folder_of_the_caller_is_known_by_its_own_name() {
+fn model_path_under_an_unset_variable_yields_its_last_part() {
     for (command, model) in [
         ("vllm serve $MODELS/Llama-3.1-70B-Instruct", json!("Llama-3.1-70B-Instruct")),
         ("python -m sglang.launch_server --model-path ${ROOT}/hub/DeepSeek-R1/", json!("DeepSeek-R1")),

@@ -4,7 +4,7 @@ use crate::common::{expect, read, read_all, read_with};
 use serde_json::json;
 
 #[test]
-fn defaults_in_the_script_count_as_stated() {
+fn shell_defaults_count_as_stated_values() {
     let i = read(
         "serve.sh",
         "#!/bin/bash\nTP=${TP:-4}\n: ${LEN:=8192}\nSHARE=\"${SHARE:-0.9}\"\nvllm serve org/base-7B -tp $TP --max-model-len ${LEN} \\\n  --gpu-memory-utilization \"$SHARE\"\n",
@@ -17,7 +17,7 @@ fn defaults_in_the_script_count_as_stated() {
 }
 
 #[test]
-fn text_is_appended_to_the_first_or_to_the_stated_element_of_an_array() {
+fn array_append_changes_the_first_or_the_indexed_element() {
     let script = |body: &str| format!("#!/bin/bash\n{body}\nvllm serve org/base-7B \"${{A[@]}}\"\n");
     let tp = |body: &str| crate::common::at(&read("s.sh", &script(body)), "tp").cloned();
     assert_eq!(tp("A=(-tp 1)\nA[1]+=6"), Some(json!(16)));
@@ -27,7 +27,7 @@ fn text_is_appended_to_the_first_or_to_the_stated_element_of_an_array() {
 }
 
 #[test]
-fn a_file_longer_than_the_limit_is_read_up_to_it_and_reported() {
+fn file_beyond_the_size_limit_is_truncated_and_reported() {
     let mut text = "#!/bin/bash\nvllm serve org/base-7B -tp 4\n# ".to_owned();
     // Two-byte characters, of which one crosses the limit of 4 MiB.
     let odd = (4 << 20) - text.len() + 1;
@@ -87,7 +87,7 @@ fn branches_are_decided_by_known_values_and_skipped_otherwise() {
 }
 
 #[test]
-fn guards_that_exit_name_what_the_caller_must_set() {
+fn variables_checked_by_exit_guards_are_required() {
     let i = read(
         "g.sh",
         "#!/bin/bash\nif [ -z \"$MODEL_DIR\" ]; then echo 'set MODEL_DIR'; exit 1; fi\nif [ -z \"${TP}\" ]; then TP=2; fi\nSIZE=${SIZE:?must be set}\nvllm serve $MODEL_DIR -tp $TP --max-num-seqs $SIZE\n",
@@ -96,7 +96,7 @@ fn guards_that_exit_name_what_the_caller_must_set() {
 }
 
 #[test]
-fn here_documents_become_the_files_that_flags_name() {
+fn here_documents_resolve_as_files_named_by_flags() {
     let i = read(
         "trt.sh",
         "#!/bin/bash\nCFG=/tmp/extra.yml\ncat > $CFG <<EOF\nenable_attention_dp: true\nkv_cache_config:\n  dtype: fp8\n  free_gpu_memory_fraction: ${FRAC:-0.7}\nEOF\ncat << EOF >> $CFG\nmax_batch_size: 96\nEOF\nmpirun -n 1 trtllm-serve org/moe-100B --tp_size 8 --ep_size=4 --extra_llm_api_options $CFG\n",
@@ -169,7 +169,7 @@ fn sbatch_directives_give_nodes_devices_and_slurm_variables() {
 }
 
 #[test]
-fn a_script_and_the_files_it_sources_and_names_are_one_job() {
+fn sourced_and_referenced_files_are_merged_into_one_job() {
     let i = read_all(&[
         (
             "exp/run.sbatch",
@@ -212,7 +212,7 @@ fn secrets_never_reach_the_result() {
 }
 
 #[test]
-fn nothing_is_recognized_in_other_files() {
+fn unrelated_files_yield_an_empty_import() {
     for (name, text) in [
         ("a.sh", "#!/bin/bash\necho hello\nls -l\n"),
         ("b.yaml", "a: 1\nb: [2, 3]\n"),

@@ -4,7 +4,7 @@ use crate::common::{expect, read};
 use serde_json::{Value, json};
 
 #[test]
-fn units_of_a_context_length_are_those_of_the_engine() {
+fn context_length_suffixes_follow_vllm_units() {
     for (length, tokens) in [("16k", 16_000), ("16K", 16_384), ("1m", 1_000_000), ("1M", 1_048_576), ("4096", 4096)] {
         let command = format!("vllm serve org/base-7B --max-model-len {length}\n");
         expect(&read("s.sh", &command), &json!({ "max_model_len": tokens }));
@@ -14,7 +14,7 @@ fn units_of_a_context_length_are_those_of_the_engine() {
 }
 
 #[test]
-fn null_on_a_command_line_of_hydra_is_no_value() {
+fn hydra_null_override_is_not_a_value() {
     let text = "python megatron_gpt_pretraining.py --config-name=x trainer.devices=8 trainer.num_nodes=2 \
                 model.tensor_model_parallel_size=4 model.virtual_pipeline_model_parallel_size=null \
                 model.activations_checkpoint_granularity=null\n";
@@ -22,7 +22,7 @@ fn null_on_a_command_line_of_hydra_is_no_value() {
 }
 
 #[test]
-fn copies_of_a_service_are_counted() {
+fn compose_replicas_multiply_the_accelerator_count() {
     let service = |name: &str, model: &str, more: &str| {
         format!(
             "  {name}:\n    image: vllm/vllm-openai\n    command: --model {model} -tp 2\n    deploy:\n{more}      resources:\n        \
@@ -56,7 +56,7 @@ fn a_loop_over_the_rate_is_one_benchmark_with_a_list() {
 }
 
 #[test]
-fn sums_of_expr_are_computed_and_its_patterns_left_alone() {
+fn expr_arithmetic_is_evaluated_and_expr_patterns_are_not() {
     let text = "MB=4; DP=2\ntorchrun --nnodes 1 --nproc_per_node $(expr $DP \\* 4) pretrain_gpt.py --micro-batch-size $MB \
                 --tensor-model-parallel-size 4 --num-layers 32 --global-batch-size `expr $MB \\* $DP + 8`\n";
     expect(&read("m.sh", text), &json!({ "num_accelerators": 8, "global_batch": 16, "dp": 2 }));
@@ -66,7 +66,7 @@ fn sums_of_expr_are_computed_and_its_patterns_left_alone() {
 }
 
 #[test]
-fn workers_of_dynamo_decode_unless_they_prefill() {
+fn dynamo_workers_have_roles_only_beside_a_prefill_worker() {
     let worker = |more: &str| format!("python3 -m dynamo.vllm --model org/base-14B -tp 2 {more} &\n");
     let split = read("d.sh", &(worker("") + &worker("--is-prefill-worker")));
     expect(
@@ -77,7 +77,7 @@ fn workers_of_dynamo_decode_unless_they_prefill() {
 }
 
 #[test]
-fn functions_are_read_with_what_they_are_called_with() {
+fn python_functions_are_evaluated_with_call_arguments() {
     let text = "from nemo.collections import llm\ndef configure(name, nodes: int = 2, gpus: int = 8):\n    \
                 r = llm.base_70b.pretrain_recipe(name=name, num_nodes=nodes, num_gpus_per_node=gpus)\n    \
                 r.trainer.strategy.tensor_model_parallel_size = 4\n    r.trainer.strategy.pipeline_model_parallel_size = 2\n    \
@@ -90,7 +90,7 @@ fn functions_are_read_with_what_they_are_called_with() {
 }
 
 #[test]
-fn slices_of_tpus_and_shares_of_devices_name_the_hardware() {
+fn tpu_slice_and_tensor_split_determine_the_hardware() {
     let command = "python3 -m MaxText.train base.yml model_name=llama3-70b quantization=int8 dtype=bfloat16 ici_fsdp_parallelism=256\n";
     expect(
         &read("m.sh", &format!("# 70B on v5e-256\n{command}")),
@@ -102,7 +102,7 @@ fn slices_of_tpus_and_shares_of_devices_name_the_hardware() {
 }
 
 #[test]
-fn ranks_follow_from_the_batches_of_deepspeed() {
+fn data_parallelism_follows_from_deepspeed_batch_sizes() {
     let text = r#"{"train_batch_size": 512, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4,
         "zero_optimization": {"stage": 2}}"#;
     expect(&read("ds.json", text), &json!({ "dp": 32, "num_accelerators": null }));

@@ -34,7 +34,7 @@ fn megatron_arguments_give_sizes_and_conflicts() {
 }
 
 #[test]
-fn experts_that_do_not_fit_the_world_are_a_conflict() {
+fn expert_parallelism_that_does_not_fit_the_world_is_a_conflict() {
     let i = read(
         "moe.sh",
         "#!/bin/bash\ntorchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --tensor-model-parallel-size 1 --pipeline-model-parallel-size 2 --expert-model-parallel-size 8 --num-experts 8\n",
@@ -44,7 +44,7 @@ fn experts_that_do_not_fit_the_world_are_a_conflict() {
 }
 
 #[test]
-fn bridge_recipes_tell_model_and_precision() {
+fn bridge_recipe_determines_model_and_precision() {
     let i = read(
         "b.sh",
         "#!/bin/bash\npython scripts/training/run_recipe.py --recipe nova_12b_pretrain_fp8_current_scaling_config model.tensor_model_parallel_size=2 model.pipeline_model_parallel_size=1 ++train.global_batch_size=64 dataset.seq_length=2048\n",
@@ -82,7 +82,7 @@ fn nemo_yaml_and_overrides_agree() {
 }
 
 #[test]
-fn primus_reads_its_own_defaults() {
+fn primus_variable_defaults_are_resolved() {
     let i = read(
         "MI300X/mini-BF16.yaml",
         "exp_name: ${EXP:test}\nmodules:\n  pre_trainer:\n    framework: megatron\n    model: ${PRIMUS_MODEL:mini_7B}.yaml\n    overrides:\n      tensor_model_parallel_size: ${PRIMUS_TP:2}\n      micro_batch_size: 4\n      fp8: hybrid\n      use_distributed_optimizer: true\n",
@@ -94,7 +94,7 @@ fn primus_reads_its_own_defaults() {
 }
 
 #[test]
-fn torchtitan_float8_needs_a_converter() {
+fn torchtitan_precision_is_fp8_only_with_a_float8_converter() {
     let toml = |converters: &str| {
         format!(
             "# preset for 32 H200 GPUs\n[model]\nname = \"llama3\"\nflavor = \"70B\"\n{converters}\n[training]\nlocal_batch_size = 1\nseq_len = 8_192\n[parallelism]\ndata_parallel_replicate_degree = 2\ndata_parallel_shard_degree = -1\ntensor_parallel_degree = 8\npipeline_parallel_degree = 2\n[quantize.linear.float8]\nfilter_fqns = [\"output\"]\n[activation_checkpoint]\nmode = \"selective\"\n"
@@ -150,7 +150,7 @@ fn accelerate_counts_processes_of_all_machines() {
 }
 
 #[test]
-fn fine_tuning_files_are_distinguished() {
+fn fine_tuning_frameworks_are_detected_from_their_files() {
     let ax = read(
         "a.yml",
         "base_model: org/base-7B\nadapter: qlora\nload_in_4bit: true\nmicro_batch_size: 2\nsequence_len: 4096\nbf16: auto\noptimizer: paged_adamw_8bit\ndeepspeed: deepspeed_configs/zero3_bf16.json\n",
@@ -175,7 +175,7 @@ fn fine_tuning_files_are_distinguished() {
 }
 
 #[test]
-fn maxtext_meshes_multiply() {
+fn maxtext_mesh_axes_multiply_to_the_accelerator_count() {
     let i = read(
         "run.sh",
         "#!/bin/bash\npython3 MaxText/train.py MaxText/configs/base.yml model_name=gemma2-27b dcn_data_parallelism=4 ici_fsdp_parallelism=4 ici_tensor_parallelism=2 per_device_batch_size=2 max_target_length=2048 remat_policy=minimal hardware=gpu\n",
@@ -189,7 +189,7 @@ fn maxtext_meshes_multiply() {
 }
 
 #[test]
-fn llm_foundry_litgpt_and_nanotron_files() {
+fn llm_foundry_litgpt_and_nanotron_files_are_imported() {
     let f = read(
         "f.yaml",
         "variables:\n  n: 1024\nmax_seq_len: ${variables.n}\nmodel:\n  name: mpt_causal_lm\n  d_model: 512\nglobal_train_batch_size: 64\ndevice_train_microbatch_size: 4\nprecision: amp_bf16\nfsdp_config:\n  sharding_strategy: SHARD_GRAD_OP\n  activation_checkpointing: false\n",
@@ -217,7 +217,7 @@ fn llm_foundry_litgpt_and_nanotron_files() {
 }
 
 #[test]
-fn exported_settings_of_a_submission_are_a_job() {
+fn exported_submission_variables_are_imported_as_a_job() {
     let i = read(
         "config_B200_2x8x4.sh",
         "source config_common.sh\nexport MINIBS=4\nexport TENSOR_MODEL_PARALLEL=2\nexport PIPELINE_MODEL_PARALLEL=2\nexport MICRO_BATCH_SIZE=1\nexport DGXNNODES=2\nexport DGXNGPU=8\nexport WALLTIME=$((5 + ${NEXP:-1} * 20))\n",
@@ -229,7 +229,7 @@ fn exported_settings_of_a_submission_are_a_job() {
 }
 
 #[test]
-fn a_job_too_small_for_its_sizes_divides_by_zero() {
+fn division_by_zero_in_a_script_is_reported_as_a_conflict() {
     let i = read(
         "n.sh",
         "#!/bin/bash\nexport NEURON_RT_EXEC=1\nW=1\nDP=$((32*W/32/8))\nBS=$((64/DP))\ntorchrun --nproc_per_node 32 run_llama_nxd.py --tensor_parallel_size 32 --pipeline_parallel_size 8 --train_batch_size $BS --num_microbatches $BS --use_zero1_optimizer 1\n",
@@ -246,7 +246,7 @@ fn a_job_too_small_for_its_sizes_divides_by_zero() {
 }
 
 #[test]
-fn trainers_without_a_name_are_known_by_their_launcher_and_flags() {
+fn unnamed_trainers_are_detected_by_launcher_and_flags() {
     let i = read(
         "a.sh",
         "#!/bin/bash\naccelerate launch --num_machines 2 --num_processes 16 --use_fsdp --fsdp_sharding_strategy FULL_SHARD --mixed_precision bf16 my_model.py --per_device_train_batch_size 2\n",
@@ -264,7 +264,7 @@ fn trainers_without_a_name_are_known_by_their_launcher_and_flags() {
 }
 
 #[test]
-fn several_files_that_another_names_are_combined_with_flags_first() {
+fn flags_override_values_of_referenced_config_files() {
     let i = common::read_all(&[
         (
             "run.sh",

@@ -55,7 +55,7 @@ const EXPERTS: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn experts_and_caches_are_written_in_the_words_of_each_engine() {
+fn expert_and_cache_settings_use_the_flags_of_each_engine() {
     let vllm = launched(Tool::Vllm, "h200-sxm-8", &EXPERTS, None).unwrap();
     says(
         &vllm,
@@ -88,7 +88,7 @@ fn experts_and_caches_are_written_in_the_words_of_each_engine() {
 }
 
 #[test]
-fn attention_groups_over_several_nodes_are_started_node_by_node() {
+fn attention_dp_over_several_nodes_starts_ranks_node_by_node() {
     let groups = |groups, ep| [("tp", "1"), ("attention_dp", groups), ("ep", ep), ("dp", "1")];
     let vllm = launched(Tool::Vllm, "h200-sxm-64", &groups("16", "16"), None).unwrap();
     says(
@@ -109,7 +109,7 @@ fn attention_groups_over_several_nodes_are_started_node_by_node() {
 }
 
 #[test]
-fn what_an_engine_lacks_is_refused_before_anything_is_written() {
+fn settings_that_an_engine_lacks_are_refused() {
     refuses(launched(Tool::TensorRtLlm, "h200-sxm-8", &EXPERTS, None), "two_batch_overlap", "no setting");
     for tool in [Tool::Vllm, Tool::Sglang, Tool::TensorRtLlm] {
         let set = |knob, value| launched(tool, "h200-sxm-8", &[(knob, value)], None);
@@ -120,7 +120,7 @@ fn what_an_engine_lacks_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn every_method_of_drafting_is_written_or_refused() {
+fn every_draft_method_is_written_or_refused() {
     let drafts =
         |tool, method, model| launched(tool, "h200-sxm-8", &[("draft_tokens", "3"), ("draft_method", method)], model);
     for (tool, mtp, eagle, ngram) in [
@@ -142,7 +142,7 @@ fn every_method_of_drafting_is_written_or_refused() {
 }
 
 #[test]
-fn megatron_gets_context_parallelism_and_mtp_options() {
+fn megatron_launch_has_context_parallelism_and_mtp_options() {
     let library = Library::load(&Sources::built_in(), None);
     let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
     let written = |tool: Tool, set: &[(&str, &str)]| {
@@ -168,7 +168,7 @@ fn megatron_gets_context_parallelism_and_mtp_options() {
 }
 
 #[test]
-fn pools_with_layouts_of_their_own_become_workers() {
+fn separate_prefill_layout_is_launched_as_dynamo_workers() {
     let set = [
         ("tp", "1"),
         ("attention_dp", "8"),

@@ -88,7 +88,7 @@ impl Watch {
 }
 
 #[test]
-fn a_run_as_predicted_says_so_once_and_then_nothing() {
+fn run_within_the_prediction_is_reported_once() {
     let mut watch = Watch::new(training(), &["train.log"]);
     for from in (1..200).step_by(7) {
         watch.feed(0, &megatron(from..from + 7, |step| noisy(step, 4.05, 0.03)));
@@ -102,7 +102,7 @@ fn a_run_as_predicted_says_so_once_and_then_nothing() {
 }
 
 #[test]
-fn a_slow_and_noisy_network_is_reported_from_a_straggler_by_the_scatter() {
+fn noisy_slowdown_is_diagnosed_as_network() {
     let mut watch = Watch::new(training(), &["train.log"]);
     watch.feed(0, &megatron(1..121, |step| noisy(step, 4.0, 0.02)));
     watch.feed(0, &megatron(121..200, |step| noisy(step, 5.6, 0.35)));
@@ -116,7 +116,7 @@ fn a_slow_and_noisy_network_is_reported_from_a_straggler_by_the_scatter() {
 }
 
 #[test]
-fn a_constant_delay_from_one_step_to_the_next_is_a_straggler() {
+fn constant_slowdown_is_diagnosed_as_straggler() {
     let mut watch = Watch::new(training(), &["train.log"]);
     watch.feed(0, &megatron(1..121, |step| noisy(step, 4.0, 0.02)));
     watch.feed(0, &megatron(121..200, |step| noisy(step, 5.2, 0.02)));
@@ -124,7 +124,7 @@ fn a_constant_delay_from_one_step_to_the_next_is_a_straggler() {
 }
 
 #[test]
-fn timers_settle_it() {
+fn timers_distinguish_network_straggler_and_clocks() {
     // Either collectives grow on every rank, or computation grows on one rank and the others wait inside collectives.
     let timers = |forward: [f64; 2], sync: [f64; 2]| {
         format!(
@@ -151,7 +151,7 @@ fn timers_settle_it() {
 }
 
 #[test]
-fn power_logs_show_throttling_and_the_slowest_device() {
+fn power_log_distinguishes_throttling_from_a_straggler() {
     let head = "timestamp, index, power.draw [W], temperature.gpu, clocks.current.sm [MHz], utilization.gpu [%]\n";
     let samples = |slow: &dyn Fn(u64, bool) -> (f64, u64, u64)| {
         let mut out = head.to_owned();
@@ -185,7 +185,7 @@ fn power_logs_show_throttling_and_the_slowest_device() {
 }
 
 #[test]
-fn long_steps_at_regular_distances_are_the_host() {
+fn periodic_long_steps_are_diagnosed_as_host() {
     let mut watch = Watch::new(training(), &["train.log"]);
     watch.feed(0, &megatron(1..100, |step| noisy(step, 4.0, 0.02)));
     watch.feed(0, &megatron(100..200, |step| if step % 5 == 0 { 12.0 } else { noisy(step, 4.0, 0.02) }));
@@ -194,7 +194,7 @@ fn long_steps_at_regular_distances_are_the_host() {
 }
 
 #[test]
-fn a_slowdown_inside_the_interval_is_noted_and_a_recovery_too() {
+fn slowdown_within_the_interval_and_recovery_are_reported() {
     let mut watch = Watch::new(training(), &["train.log"]);
     watch.feed(0, &megatron(1..60, |step| noisy(step, 3.8, 0.02)));
     watch.feed(0, &megatron(60..120, |step| noisy(step, 4.2, 0.02)));
@@ -204,7 +204,7 @@ fn a_slowdown_inside_the_interval_is_noted_and_a_recovery_too() {
 }
 
 #[test]
-fn ranks_that_log_their_own_times_show_the_slow_one() {
+fn slow_rank_is_found_from_per_rank_logs() {
     let mut watch = Watch::new(training(), &["rank0.log", "rank1.log", "rank2.log"]);
     for from in (1..120).step_by(4) {
         for source in 0..3 {
@@ -224,7 +224,7 @@ fn ranks_that_log_their_own_times_show_the_slow_one() {
 }
 
 #[test]
-fn a_restart_begins_anew() {
+fn restart_resets_the_comparison() {
     let mut watch = Watch::new(training(), &["train.log"]);
     watch.feed(0, &megatron(1..100, |step| noisy(step, 6.0, 0.02)));
     watch.feed(0, &megatron(51..150, |step| noisy(step, 4.0, 0.02)));
@@ -233,7 +233,7 @@ fn a_restart_begins_anew() {
 }
 
 #[test]
-fn silence_is_a_stall_and_ends_with_the_next_step() {
+fn silence_is_reported_as_stall_until_the_next_step() {
     let mut watch = Watch::new(training(), &["train.log"]);
     watch.feed(0, &megatron(1..20, |step| noisy(step, 4.0, 0.02)));
     assert_eq!(watch.state.tick(30.0), []);
@@ -278,7 +278,7 @@ fn vllm(reports: u64, seconds: f64, running: u64, waiting: u64, cache: f64) -> S
 }
 
 #[test]
-fn a_full_cache_and_a_higher_load_are_distinguished() {
+fn full_kv_cache_and_higher_load_are_distinguished() {
     for (late, cause) in [
         (vllm(40, 0.045, 64, 30, 99.0), Cause::KvCache),
         (vllm(40, 0.045, 160, 0, 70.0), Cause::Load),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_lists_are_valid_and_name_their_entries() {
+    fn built_in_lists_equal_their_files_and_decode_lazily() {
         let library = Library::load(&Sources::built_in(), None);
         let targets: Vec<Target> = file_as_a_user_has_it("workload/targets.yaml");
         assert_eq!(library.target_list().len(), targets.len());

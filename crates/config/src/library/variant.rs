@@ -91,7 +91,7 @@ mod tests {
     use atlas_document::Sources;
 
     #[test]
-    fn another_model_replaces_only_the_description_of_the_model() {
+    fn model_override_replaces_only_the_model_description() {
         let library = Library::load(&Sources::built_in(), None);
         let base = library.workload("llama3.1-70b-serve").unwrap();
         let found = library.workload("llama3.1-70b-serve:model=qwen2.5-7b").unwrap();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_workload_or_model_is_named_with_its_nearest() {
+    fn unknown_workload_or_model_error_names_the_nearest() {
         let library = Library::load(&Sources::built_in(), None);
         let refused = |name: &str| library.workload(name).unwrap_err().to_string();
         assert!(refused("llama3.1-70b-serve:model=qwen2.5-7c").contains("did you mean `qwen2.5-7b`"));

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_file_systems_report_their_changes() {
+    fn local_and_missing_paths_are_not_silent_file_systems() {
         assert!(!needs_polling(Path::new("/proc")));
         assert!(!needs_polling(Path::new("/no/such/place")));
     }

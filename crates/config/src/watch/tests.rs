@@ -114,7 +114,7 @@ fn every_way(scene: &Scene) {
 }
 
 #[test]
-fn what_changes_before_the_thread_starts_is_reported() {
+fn change_before_the_watch_thread_starts_is_reported() {
     let root = TempDir::new().unwrap();
     let path = root.path().join("a.yaml");
     fs::write(&path, "a: 1\n").unwrap();
@@ -128,20 +128,20 @@ fn what_changes_before_the_thread_starts_is_reported() {
 }
 
 #[test]
-fn every_way_of_changing_a_file_is_noticed_by_events() {
+fn every_kind_of_file_change_is_reported_by_events() {
     let scene = Scene::new(WatchMode::Auto);
     every_way(&scene);
 }
 
 #[test]
-fn every_way_of_changing_a_file_is_noticed_by_polling() {
+fn every_kind_of_file_change_is_reported_by_polling() {
     let scene = Scene::new(WatchMode::Poll(Duration::from_millis(50)));
     assert!(scene.watch.is_polling());
     every_way(&scene);
 }
 
 #[test]
-fn a_burst_is_one_change_and_reading_is_none() {
+fn burst_of_writes_is_coalesced_and_reads_are_ignored() {
     let scene = Scene::new(WatchMode::Auto);
     scene.write("data/b.yaml", "b: 2\n");
     scene.expect("data/b.yaml");
@@ -181,7 +181,7 @@ fn a_change_is_reported_within_a_tenth_of_a_second() {
 }
 
 #[test]
-fn paths_that_do_not_exist_yet_are_waited_for() {
+fn missing_paths_are_reported_once_they_appear() {
     let root = tempfile::tempdir().unwrap();
     let scene = Scene::watching(root, &["config/atlas/themes", "config/settings.yaml"], WatchMode::Auto);
     scene.expect_nothing();
@@ -193,7 +193,7 @@ fn paths_that_do_not_exist_yet_are_waited_for() {
 }
 
 #[test]
-fn links_are_followed_and_noticed_when_they_are_set_anew() {
+fn symlinks_are_followed_and_their_replacement_is_reported() {
     let root = tempfile::tempdir().unwrap();
     for (directory, text) in [("v1", "a: 1\n"), ("v2", "a: 2\n")] {
         fs::create_dir(root.path().join(directory)).unwrap();
@@ -212,7 +212,7 @@ fn links_are_followed_and_noticed_when_they_are_set_anew() {
 }
 
 #[test]
-fn other_paths_take_over_without_a_gap() {
+fn set_paths_replaces_watched_paths_without_losing_changes() {
     let scene = Scene::new(WatchMode::Auto);
     fs::create_dir(scene.path("more")).unwrap();
     scene.write("more/c.yaml", "c: 1\n");

@@ -18,7 +18,7 @@ fn the_table_is_in_the_order_of_the_enum_and_names_are_unique() {
 }
 
 #[test]
-fn no_two_fields_are_written_at_one_place() {
+fn every_field_has_a_unique_home() {
     let mut homes: Vec<FileLocation> =
         KNOBS.iter().map(|field| field.location).filter(|home| *home != FileLocation::Nowhere).collect();
     let count = homes.len();
@@ -28,7 +28,7 @@ fn no_two_fields_are_written_at_one_place() {
 }
 
 #[test]
-fn plans_keep_every_number_that_a_field_takes() {
+fn plan_stores_minimum_and_maximum_of_every_numeric_field() {
     for field in &KNOBS {
         let Slot::Number { get, put } = field.slot else { continue };
         for value in [field.bounds().min, field.bounds().max] {
@@ -42,7 +42,7 @@ fn plans_keep_every_number_that_a_field_takes() {
 }
 
 #[test]
-fn fields_of_counts_take_whole_numbers_only() {
+fn fields_that_round_fractions_are_declared_whole() {
     for field in &KNOBS {
         let Slot::Number { get, put } = field.slot else { continue };
         let mut plan = PlanSpec::default();

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn presets_state_weights_products_and_size() {
+    fn precision_presets_set_weights_compute_and_bits() {
         let of = |name| Preset::named(name).map(|preset| (preset.weights, preset.compute, preset.bits));
         assert_eq!(of("W8A8"), Some((Format::Fp8, None, None)));
         assert_eq!(of("W8A16"), Some((Format::Fp8, Some(Format::Bf16), None)));

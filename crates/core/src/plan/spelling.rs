@@ -95,7 +95,7 @@ mod tests {
     use crate::plan::{Arrivals, Engine, Format, GraphCapture, LoadKind, Optimizer, PipelineSchedule, Sharding};
 
     #[test]
-    fn every_synonym_stands_for_a_word() {
+    fn every_synonym_maps_to_a_canonical_name() {
         let all = [
             Engine::NAMES,
             Arrivals::NAMES,

@@ -91,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn broken_lists_give_what_is_readable() {
+    fn malformed_host_lists_yield_only_valid_names() {
         assert!(expand("n[1-", 10).is_empty());
         assert!(expand("n[x-y]", 10).is_empty());
         assert_eq!(expand(",,a,", 10), ["a"]);
     }
 
     #[test]
-    fn ranges_that_lead_to_no_name_are_not_counted_to_their_end() {
+    fn host_ranges_without_a_valid_name_are_not_enumerated() {
         assert!(expand("n[1-9999999999]a[x]", 10).is_empty());
         assert!(expand(&format!("n[1-9999999999]{}", "a".repeat(300)), 10).is_empty());
         assert!(expand(&"a[1]".repeat(200_000), 10).is_empty(), "no name is that long, and no stack that deep");

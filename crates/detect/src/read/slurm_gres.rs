@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn types_counts_and_sockets_are_read() {
+    fn gres_types_counts_and_sockets_are_parsed() {
         assert_eq!(parse("gpu:h100:8(S:0-1)"), [gres("gpu", Some("h100"), 8)]);
         assert_eq!(
             parse("gpu:a100:4(S:0,1),nvme:no_consume:1,gpu:a100_1g.5gb:14(S:0-1)"),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn tres_with_types_leave_the_sum_out() {
+    fn untyped_tres_total_is_dropped_when_types_are_listed() {
         assert_eq!(
             parse_tres("cpu=64,mem=2000G,billing=64,gres/gpu=8,gres/gpu:h100=8,gres/shard=32"),
             [gres("gpu", Some("h100"), 8), gres("shard", None, 32)]
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_overflow_are_refused() {
+    fn overflowing_gres_count_is_not_parsed_as_a_count() {
         assert_eq!(parse("gpu:99999999999999999999"), [gres("gpu", Some("99999999999999999999"), 1)]);
         assert_eq!(parse("gpu:x:18446744073709551615T"), []);
     }

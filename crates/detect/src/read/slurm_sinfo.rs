@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_of_sinfo_and_scontrol_are_read_alike() {
+    fn node_states_of_sinfo_and_scontrol_are_parsed() {
         for (text, state) in [
             ("idle", State::Idle),
             ("idle~", State::Idle),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_another_shape_are_counted_and_skipped() {
+    fn malformed_sinfo_lines_are_counted_and_skipped() {
         let text = "gpu|up|2|idle|64|512000|gpu:a100:4|a100,ib|2-00:00:00|1-16|n[1-2]\nslurm_load error\n\n|up|x\n";
         let (rows, skipped) = parse(text);
         assert_eq!((rows.len(), skipped), (1, 2));

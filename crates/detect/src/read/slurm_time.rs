@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_written_in_words() {
+    fn seconds_are_formatted_as_days_hours_and_minutes() {
         assert_eq!(format_duration(86400), "1 d");
         assert_eq!(format_duration(91800), "1 d 1 h 30 min");
         assert_eq!(format_duration(0), "0 s");

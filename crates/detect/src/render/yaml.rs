@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_yaml_would_misread_is_quoted() {
+    fn ambiguous_yaml_scalars_are_quoted() {
         for (value, written) in [
             ("gpu-a100", "gpu-a100"),
             ("no", "\"no\""),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_never_leaves_its_lines() {
+    fn every_line_of_a_yaml_comment_is_prefixed_and_wrapped() {
         let mut out = String::new();
         comment(&mut out, 2, &format!("one\ntwo: 3\r\u{85}four\u{2028}five {}", "word ".repeat(60)));
         assert!(out.lines().count() > 2);

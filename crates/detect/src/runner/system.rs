@@ -178,21 +178,21 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_does_not_exist_is_reported_as_absent() {
+    fn missing_program_is_reported_as_absent() {
         let error = System.run(&Command::new("atlas-no-such-program", &[])).unwrap_err();
         assert!(error.is_absent(), "{error}");
         assert_eq!(find_program("../sh"), None);
     }
 
     #[test]
-    fn output_status_and_message_come_back() {
+    fn output_status_and_error_message_are_returned() {
         let output = System.run(&shell("echo out; echo problem >&2; exit 3")).unwrap();
         assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.status), ("out\n", "problem\n", Some(3)));
         assert_eq!(output.unreliability().unwrap(), "exit status 3: problem");
     }
 
     #[test]
-    fn a_command_and_what_it_started_are_killed_at_the_timeout() {
+    fn command_and_its_children_are_killed_at_the_timeout() {
         let begun = Instant::now();
         let error = System.run(&shell("sleep 30 & sleep 30").with_timeout(Duration::from_millis(200))).unwrap_err();
         assert!(matches!(error, RunError::TimedOut { .. }), "{error}");

@@ -76,7 +76,7 @@ fn read_all(text: &str) -> usize {
 }
 
 #[test]
-fn every_recording_is_understood_by_some_parser() {
+fn every_recording_is_parsed_by_at_least_one_parser() {
     for (at, text) in RECORDINGS.iter().enumerate() {
         assert!(read_all(text) > 0, "recording {at}");
     }
@@ -91,7 +91,7 @@ fn json_that_is_nested_too_deep_is_refused() {
 }
 
 #[test]
-fn a_matrix_that_is_cut_gives_none() {
+fn truncated_topology_matrix_is_refused() {
     let text = recorded!("nvidia_topo_h100.txt");
     let row = text.find("GPU5\t").unwrap() + 20;
     assert_eq!(nvidia_topo::parse(&text[..row]), None);
@@ -99,7 +99,7 @@ fn a_matrix_that_is_cut_gives_none() {
 }
 
 #[test]
-fn long_lists_are_bounded() {
+fn number_of_parsed_devices_is_bounded() {
     let rows: String = (0..5000).map(|i| format!("{i}, NVIDIA L4, 23034 MiB\n")).collect();
     let found = nvidia_smi::query(&format!("index, name, memory.total [MiB]\n{rows}"));
     assert_eq!(found.len(), atlas_detect::read::MAX_DEVICES);
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn resources_survive_being_written_and_read(kind in "[a-z][a-z0-9_.-]{0,12}", count in 1_u64..1000) {
+    fn gres_kind_and_count_are_parsed_from_generated_text(kind in "[a-z][a-z0-9_.-]{0,12}", count in 1_u64..1000) {
         let found = slurm_gres::parse(&format!("gpu:{kind}:{count}(S:0-1),nvme:1"));
         prop_assert_eq!(found.len(), 2);
         prop_assert_eq!((found[0].kind.as_deref(), found[0].count), (Some(kind.as_str()), count));

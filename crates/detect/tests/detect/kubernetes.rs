@@ -66,7 +66,7 @@ fn every_vendor_is_matched_by_its_labels_or_instance_type() {
 }
 
 #[test]
-fn slices_and_shared_devices_are_remarked() {
+fn mig_slices_and_shared_devices_are_reported() {
     let detected = cluster();
     let mig = named(&detected, "k8s-mig");
     assert_eq!(mig.accelerator.as_ref().unwrap().slice.as_ref().unwrap().profile, "1g.10gb");
@@ -94,7 +94,7 @@ fn without_a_context_no_cluster_is_contacted() {
 }
 
 #[test]
-fn a_cluster_that_refuses_is_reported() {
+fn forbidden_cluster_query_is_reported() {
     let runner = Recorded::new().with("kubectl config current-context", "prod\n").with_failure(
         NODES,
         1,

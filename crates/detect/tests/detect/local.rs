@@ -67,7 +67,7 @@ fn a_node_of_eight_h100_is_found_with_its_links() {
 }
 
 #[test]
-fn without_the_matrix_the_number_of_rails_stays_open() {
+fn rail_count_is_undetermined_without_a_topology_matrix() {
     let runner = Recorded::new().with(QUERY, recorded!("nvidia_query_h100.csv"));
     let detected = look(&runner, &dgx("node7"));
     let machine = only(&detected);
@@ -104,7 +104,7 @@ fn a_driver_that_fails_is_reported_and_the_bus_is_read() {
 }
 
 #[test]
-fn a_tool_that_hangs_is_run_once() {
+fn hanging_tool_is_not_run_again() {
     let error = RunError::TimedOut { program: "nvidia-smi".to_owned(), after: Duration::from_secs(5) };
     let runner = Recorded::new().with_error(QUERY, error);
     let detected = look(&runner, &FakeSystem::new("a"));
@@ -238,7 +238,7 @@ fn neuron_devices_are_named_by_cores_or_instance_type() {
 }
 
 #[test]
-fn a_mac_is_found_with_its_own_memory() {
+fn apple_chip_is_detected_with_its_memory() {
     let line = "system_profiler SPHardwareDataType SPDisplaysDataType -json";
     let detected = look(&Recorded::new().with(line, recorded!("system_profiler.json")), &FakeSystem::new("mac"));
     let machine = only(&detected);

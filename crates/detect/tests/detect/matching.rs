@@ -24,7 +24,7 @@ fn several(matched: &Matched, expected: &[&str]) {
 }
 
 #[test]
-fn names_of_drivers_match_one_entry() {
+fn driver_names_match_their_catalog_entry() {
     for (name, mib, key) in [
         ("NVIDIA H100 80GB HBM3", 81559.0, "nvidia-h100-sxm-80gb"),
         ("NVIDIA H100 PCIe", 81559.0, "nvidia-h100-pcie-80gb"),
@@ -118,7 +118,7 @@ fn ambiguous_names_return_several_entries() {
 }
 
 #[test]
-fn names_of_administrators_match_where_nothing_is_open() {
+fn administrator_names_match_one_entry_when_unambiguous() {
     for (name, key) in [
         ("h100_sxm_80gb", "nvidia-h100-sxm-80gb"),
         ("nvidia_h100_80gb_hbm3", "nvidia-h100-sxm-80gb"),
@@ -159,7 +159,7 @@ fn names_of_administrators_match_where_nothing_is_open() {
 }
 
 #[test]
-fn hints_decide_and_are_named() {
+fn hints_resolve_ambiguous_names_and_are_reported() {
     for (name, hints, key, by) in [
         ("a100", &["ib", "a100_80gb", "sxm4"][..], "nvidia-a100-sxm-80gb", "a100_80gb, sxm4"),
         ("a100", &["gpu", "hbm40g", "SXM"][..], "nvidia-a100-sxm-40gb", "hbm40g, SXM"),
@@ -178,7 +178,7 @@ fn hints_decide_and_are_named() {
 }
 
 #[test]
-fn a_similar_name_is_never_taken_for_the_model() {
+fn similar_name_is_not_matched_to_another_model() {
     for name in [
         "NVIDIA GeForce RTX 4090 Laptop GPU",
         "NVIDIA A100X",
@@ -235,7 +235,7 @@ fn apple_chips_match_by_gpu_cores_and_with_any_memory() {
 }
 
 #[test]
-fn slices_keep_their_profile_and_the_device_they_are_part_of() {
+fn mig_slice_is_parsed_with_profile_and_parent_device() {
     for (text, profile, compute, gb, key) in [
         ("NVIDIA A100-SXM4-80GB MIG 1g.10gb", "1g.10gb", 1, 10.0, Some("nvidia-a100-sxm-80gb")),
         ("NVIDIA-H100-80GB-HBM3-MIG-3g.40gb", "3g.40gb", 3, 40.0, Some("nvidia-h100-sxm-80gb")),
@@ -263,7 +263,7 @@ fn a_module_of_two_dies_counts_as_two_devices() {
 }
 
 #[test]
-fn a_feature_names_the_accelerator_where_one_is_named() {
+fn accelerator_model_is_extracted_from_node_features() {
     let model = |features: &[&str]| {
         Index::new(shipped()).model_in_features(&features.iter().map(|&f| f.to_owned()).collect::<Vec<_>>())
     };

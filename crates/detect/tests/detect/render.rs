@@ -42,7 +42,7 @@ fn h100() -> Detected {
 }
 
 #[test]
-fn a_machine_that_is_fully_known_becomes_a_complete_target() {
+fn fully_detected_machine_renders_as_a_complete_target() {
     let text = render(&h100(), shipped(), &cost);
     let targets = parsed(&text);
     let target = &targets[0];
@@ -60,7 +60,7 @@ fn a_machine_that_is_fully_known_becomes_a_complete_target() {
 }
 
 #[test]
-fn unknown_costs_stay_open_and_the_comment_says_what_to_write() {
+fn unknown_costs_stay_null_and_are_explained_in_comments() {
     let text = render(&h100(), shipped(), &|_| None);
     assert!(parsed(&text)[0]["cost"].is_null());
     for key in ["hourly_usd", "energy_watts_node", "pue"] {
@@ -70,7 +70,7 @@ fn unknown_costs_stay_open_and_the_comment_says_what_to_write() {
 }
 
 #[test]
-fn an_ambiguous_accelerator_is_never_written_as_known() {
+fn ambiguous_accelerator_is_rendered_only_as_comments() {
     let runner = Recorded::new().with(
         "sinfo -h -e -o %R|%a|%D|%T|%c|%m|%G|%f|%l|%s|%N",
         "gpu|up|64|idle|96|1000000|gpu:h100:4|(null)|1-00:00:00|1-16|n[01-64]\n",
@@ -105,7 +105,7 @@ fn slices_are_written_as_comments_only() {
 }
 
 #[test]
-fn nothing_found_is_an_empty_list_with_the_reasons() {
+fn empty_detection_renders_an_empty_list_with_the_reasons() {
     let detected = Detected {
         undetermined: vec![Undetermined::new("sinfo", "no answer within 5 s", "run it by hand")],
         ..Detected::default()
@@ -174,7 +174,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn any_text_from_outside_leaves_valid_yaml_with_the_same_entries(machines in proptest::collection::vec(machine(), 1..4)) {
+    fn arbitrary_text_renders_as_valid_yaml_with_the_same_entries(machines in proptest::collection::vec(machine(), 1..4)) {
         let detected = Detected { undetermined: vec![Undetermined::new("x", machines[0].name.clone(), "y")], machines };
         let text = render(&detected, shipped(), &cost);
         let targets: Vec<Value> = serde_yaml::from_str(&text).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
@@ -189,6 +189,6 @@ proptest! {
 }
 
 #[test]
-fn times_are_written_in_words() {
+fn whole_days_are_formatted_in_days() {
     assert_eq!(read::slurm_time::format_duration(2 * 86400), "2 d");
 }

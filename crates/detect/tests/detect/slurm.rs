@@ -71,7 +71,7 @@ fn a_partition_has_its_accelerators_nodes_and_limits() {
 }
 
 #[test]
-fn nodes_whose_features_name_other_variants_are_machines_of_their_own() {
+fn node_variants_in_features_are_separate_machines() {
     let detected = look(&cluster());
     let a100: Vec<_> = detected
         .machines
@@ -95,7 +95,7 @@ fn nodes_whose_features_name_other_variants_are_machines_of_their_own() {
 }
 
 #[test]
-fn whole_devices_and_slices_of_a_node_are_apart() {
+fn whole_devices_and_mig_slices_of_a_node_are_separate_machines() {
     let detected = look(&cluster());
     let whole = named(&detected, "alpha-mig-a100");
     assert_eq!((key(whole), whole.accelerators_per_node), (Some("nvidia-a100-sxm-80gb"), Some(2)));
@@ -105,7 +105,7 @@ fn whole_devices_and_slices_of_a_node_are_apart() {
 }
 
 #[test]
-fn devices_of_two_dies_states_and_types_in_features_are_read() {
+fn two_die_devices_node_states_and_feature_types_are_parsed() {
     let detected = look(&cluster());
     let amd = named(&detected, "alpha-amd");
     assert_eq!((key(amd), amd.accelerators_per_node), (Some("amd-mi250x"), Some(4)));
@@ -117,7 +117,7 @@ fn devices_of_two_dies_states_and_types_in_features_are_read() {
 }
 
 #[test]
-fn partitions_that_share_nodes_or_have_no_accelerators_are_remarked() {
+fn shared_nodes_and_partitions_without_accelerators_are_reported() {
     let runner = cluster().with(
         SINFO,
         "a|up|2|idle|64|1000|gpu:b200:8|(null)|1:00:00|1-2|n[1-2]\nb|up|2|idle|64|1000|gpu:b200:8|(null)|1:00:00|1-2|n[1-2]\n",
@@ -130,7 +130,7 @@ fn partitions_that_share_nodes_or_have_no_accelerators_are_remarked() {
 }
 
 #[test]
-fn types_that_only_cfgtres_has_are_read_from_the_nodes() {
+fn gpu_types_missing_from_sinfo_are_read_from_node_cfgtres() {
     let untyped = "gpu|up|3|idle|40|192000|gpu:4|v100,edr|1:00:00|1-2|v[1-3]\n";
     let runner = cluster().with(SINFO, untyped).with("scontrol show node -o", recorded!("scontrol_node.txt"));
     let machine = look(&runner);
@@ -140,7 +140,7 @@ fn types_that_only_cfgtres_has_are_read_from_the_nodes() {
 }
 
 #[test]
-fn json_of_old_and_new_releases_stands_in_for_the_format() {
+fn sinfo_json_is_the_fallback_for_a_rejected_format() {
     for (json, name, idle, total, found) in [
         (recorded!("sinfo_24.json"), "normal", 4, 12, None),
         (recorded!("sinfo_22.json"), "main", 2, 3, Some("nvidia-b200")),
@@ -178,13 +178,13 @@ fn a_controller_that_does_not_answer_is_reported() {
 }
 
 #[test]
-fn without_slurm_there_is_no_remark_about_it() {
+fn missing_slurm_is_not_reported() {
     let detected = look(&Recorded::new());
     assert!(detected.undetermined.iter().all(|open| !open.what.contains("sinfo") && !open.what.contains("partition")));
 }
 
 #[test]
-fn figures_measured_on_a_node_apply_to_its_partition() {
+fn links_measured_on_a_node_apply_to_its_partition() {
     let query = "nvidia-smi --query-gpu=index,name,memory.total,power.limit,pcie.link.gen.max,pcie.link.width.max,\
                  mig.mode.current --format=csv";
     let runner = cluster()
@@ -229,7 +229,7 @@ fn idle_nodes_and_waiting_jobs_are_counted_by_partition() {
 }
 
 #[test]
-fn an_unavailable_load_is_an_error() {
+fn failing_sinfo_is_an_error_and_failing_squeue_omits_jobs() {
     let none = idle::query(&Recorded::new(), Duration::from_secs(1)).unwrap_err();
     assert_eq!(none.to_string(), "sinfo: not on PATH");
     let cut = Output { stdout: "x".to_owned(), stderr: String::new(), status: None, truncated: true };

@@ -136,7 +136,7 @@ fn a_failed_write_of_a_new_file_leaves_it_whole_or_absent() {
 }
 
 #[test]
-fn a_file_written_in_pieces_appears_when_it_is_whole() {
+fn draft_file_appears_only_on_commit() {
     for at in 0.. {
         let dir = tempdir().unwrap();
         let path = dir.path().join("f");
@@ -205,7 +205,7 @@ fn modes_and_owners_are_kept_and_protected_files_refused() {
 }
 
 #[test]
-fn a_new_file_has_the_mode_of_any_new_file() {
+fn new_file_has_the_default_mode() {
     let dir = tempdir().unwrap();
     File::create(dir.path().join("usual")).unwrap();
     write(&dir.path().join("ours"), NEW).unwrap();
@@ -214,7 +214,7 @@ fn a_new_file_has_the_mode_of_any_new_file() {
 }
 
 #[test]
-fn temporary_files_of_killed_writers_are_removed_and_nothing_else() {
+fn stale_temporary_files_are_removed_and_others_kept() {
     let dir = tempdir().unwrap();
     let put = |name: &str, age: u64| {
         let file = File::create(dir.path().join(name)).unwrap();

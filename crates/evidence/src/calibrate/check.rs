@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_calendar_has_entries_by_month_and_by_quarter() {
+    fn calibration_age_determines_what_is_due() {
         for (date, due) in [
             ("2026-06-20", RequiredAction::Nothing),
             ("2026-05-15", RequiredAction::SpotCheck),

@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_found_through_an_outlier_and_a_slope_never_falls_below_zero() {
+    fn regression_tolerates_an_outlier_and_keeps_slopes_non_negative() {
         let xs: Vec<Vec<f64>> = (0..10).map(|i| vec![f64::from(i)]).collect();
         let mut ys: Vec<f64> = (0..10).map(|i| 1.0 + 2.0 * f64::from(i) + 0.01 * f64::from(i % 3)).collect();
         ys[4] = 100.0;
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_the_data_do_not_determine_are_not_reported() {
+    fn undetermined_parameters_are_not_estimated() {
         assert!(regress(&[vec![1.0], vec![1.0]], &[1.0, 2.0], &[true, true], true).is_none());
         assert!(location(&[]).is_none());
         assert!(location(&[f64::NAN, 1.0]).is_none());
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_of_the_center_hold_what_they_promise() {
+    fn location_intervals_have_the_nominal_coverage() {
         let mut state = 7_u64;
         let mut uniform = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

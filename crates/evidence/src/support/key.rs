@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_doubling_adds_its_points_and_a_blank_none() {
+    fn distance_grows_with_each_doubling_and_ignores_blanks() {
         let number = Value::Number(Some(8.0));
         assert!((number.distance(Doubling(0.5), "32", Some(32.0)) - 1.0).abs() < 1e-12);
         assert!((number.distance(Doubling(0.5), "2", Some(2.0)) - 1.0).abs() < 1e-12);

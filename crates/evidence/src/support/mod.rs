@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_belongs_to_one_figure() {
+    fn every_evidence_row_is_listed_under_its_metric() {
         let index = index().unwrap();
         let figures = index.column("figure").unwrap();
         let mut seen = vec![false; index.rows];
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_added_to_each_row_for_fields_of_one_byte_and_of_two() {
+    fn points_are_added_per_row_for_one_and_two_byte_columns() {
         let index = index().unwrap();
         let rows: Vec<u16> = (0..u16::try_from(index.rows).unwrap()).collect();
         for row in (0..index.rows).step_by(index.rows / 7) {

@@ -105,7 +105,7 @@ mod tests {
         [("a", 0.0, 100), ("b", 0.2, 10), ("c", -0.2, 10), ("d", 0.1, 40), ("e", -0.1, 40), ("f", 0.5, 2000)];
 
     #[test]
-    fn nine_rows_in_ten_lie_inside_and_a_large_source_does_not_decide_alone() {
+    fn interval_covers_ninety_percent_despite_a_dominant_source() {
         let all = residuals(&SOURCES);
         let f = factors(&all, "closed", "serving", None);
         let inside = all.iter().filter(|r| (f.low..=f.high).contains(&(-r.error).exp())).count();
@@ -123,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn a_source_left_out_does_not_widen_its_own_interval() {
+    fn excluded_source_does_not_widen_its_own_interval() {
         let all = residuals(&SOURCES);
         let (with, without) = (factors(&all, "closed", "serving", None), factors(&all, "closed", "serving", Some("f")));
         assert!(without.low > with.low);
     }
 
     #[test]
-    fn regimes_of_few_sources_borrow_from_the_others() {
+    fn regime_with_few_sources_falls_back_to_all_regimes() {
         let mut all = residuals(&SOURCES);
         all.push(Residual { regime: "offline", figure: "serving", unit: "a", error: 0.0 });
         assert_eq!(factors(&all, "offline", "serving", None), factors(&all, "nothing", "serving", None));

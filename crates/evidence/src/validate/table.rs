@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_found_under_aliases_but_their_own_name_wins() {
+    fn column_aliases_are_accepted_and_the_canonical_name_has_priority() {
         let rows = read("GPU,num_gpus,seq_length,seq_len\nh100,8,1,4096\n").unwrap_or_default();
         let row = rows.first();
         assert_eq!(row.map(|row| row.text("accelerator")), Some("h100"));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_a_copy_if_it_states_the_same_scenario_and_figures() {
+    fn row_with_the_same_scenario_and_metrics_is_a_copy() {
         let text = "id,excluded,accelerator,tp,ttft_ms,notes\n\
                     a,yes,h100,8,12.5,\nb,,h100,8,12.5,\nc,,H100,8.0,12.50,other\nd,,h100,4,12.5,\ne,,h100,8,12.6,\n";
         let rows = read(text).unwrap_or_default();

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_and_coverage_are_those_of_the_rows() {
+    fn errors_and_coverage_are_computed_from_the_rows() {
         let all = [verdict(100.0, 110.0), verdict(100.0, 80.0), verdict(100.0, 50.0)];
         let stats = overall(&all);
         assert_eq!(stats.n, 3);

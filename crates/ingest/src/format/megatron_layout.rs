@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_the_same_length_are_read_as_others() {
+    fn cached_layout_parses_lines_of_equal_length_like_a_fresh_one() {
         // Numbers that grow into their padding, names and bars that move, different trailing blanks.
         let line = "iteration  9/ 90 | elapsed time per iteration (ms):  9.5 | lm loss: 7.98E+00 | a: 1 | b: 2 |  ";
         let mut layout = Layout::of(line).unwrap();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_another_layout_is_left_to_the_search() {
+    fn line_of_another_layout_is_not_parsed() {
         let mut layout = Layout::of(LINE).unwrap();
         for (from, to) in [
             ("812.3", "812.3/813.0"),

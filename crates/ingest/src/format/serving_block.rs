@@ -323,7 +323,7 @@ mod tests {
     use super::metric;
 
     #[test]
-    fn names_of_metrics() {
+    fn serving_metric_labels_map_to_metric_names() {
         for (label, name) in [
             ("Mean TTFT (ms)", "ttft_ms.mean"),
             ("P99.9 ITL (ms)", "itl_ms.p99.9"),

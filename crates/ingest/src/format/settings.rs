@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dumps_of_several_tools_say_the_same() {
+    fn settings_dumps_of_several_tools_parse_alike() {
         for text in [
             "  tensor_model_parallel_size ...................... 4\n  seq_length ...... 2048\n  bf16 ........ True\n  fp16 .... False",
             "    tensor_model_parallel_size: 4\n    encoder_seq_length: 2048\n    bf16: true",

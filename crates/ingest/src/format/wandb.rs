@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn history_as_json_lines_and_as_csv_say_the_same() {
+    fn wandb_history_parses_alike_from_json_lines_and_csv() {
         let (mut lines, mut table) =
             (String::new(), ",_step,_runtime,_timestamp,train/loss,perf/step_time_s\n".to_owned());
         for n in 0..12 {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_a_chart_is_read_and_its_bounds_are_not_taken_for_values() {
+    fn wandb_chart_table_ignores_min_and_max_columns() {
         let mut text =
             "\"Step\",\"run one, a - train/loss\",\"run one, a - train/loss__MIN\",\"run one, a - train/loss__MAX\"\n"
                 .to_owned();

@@ -31,7 +31,7 @@ fn kineto() -> String {
 }
 
 #[test]
-fn a_profile_gives_one_step_with_what_its_tasks_wait_for() {
+fn kineto_profile_yields_one_step_with_task_dependencies() {
     let trace = read(kineto().as_bytes()).unwrap();
     assert_eq!((trace.format, trace.steps, trace.rank), ("PyTorch profiler (Kineto)", 2, Some((3, 8))));
     assert_eq!(trace.device.as_ref().unwrap().0, "NVIDIA H100 80GB HBM3");
@@ -46,7 +46,7 @@ fn a_profile_gives_one_step_with_what_its_tasks_wait_for() {
 }
 
 #[test]
-fn a_packed_profile_is_the_same_and_a_cut_one_is_refused() {
+fn gzipped_profile_equals_plain_and_truncated_one_is_refused() {
     use std::io::Write as _;
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(kineto().as_bytes()).unwrap();
@@ -134,12 +134,12 @@ fn a_collective_of_unknown_type_is_noted() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_do_not_panic_the_trace_reader(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = read(&bytes);
     }
 
     #[test]
-    fn a_damaged_trace_gives_tasks_that_wait_for_tasks_of_the_trace(at in any::<prop::sample::Index>(), with in any::<u8>()) {
+    fn damaged_trace_has_no_dependencies_outside_the_trace(at in any::<prop::sample::Index>(), with in any::<u8>()) {
         for mut bytes in [chakra(), kineto().into_bytes()] {
             let at = at.index(bytes.len());
             bytes[at] = with;

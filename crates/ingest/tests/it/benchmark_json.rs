@@ -49,7 +49,7 @@ fn samples() -> Vec<Value> {
 }
 
 #[test]
-fn every_field_of_a_document_is_written_again() {
+fn benchmark_document_round_trips_with_every_field() {
     let context = Context::default();
     for sample in samples() {
         let [once] = written(&sample, &context).try_into().unwrap();
@@ -60,7 +60,7 @@ fn every_field_of_a_document_is_written_again() {
 }
 
 #[test]
-fn stated_rates_are_kept_and_averages_are_not_extended() {
+fn stated_rates_are_kept_and_averages_yield_no_statistics() {
     let [_, documented] = samples().try_into().unwrap();
     let [out] = written(&documented, &Context::default()).try_into().unwrap();
     assert_eq!(out["performance_metrics"]["tokens_per_second"], 40918.340);
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn unknown_fields_survive(gpu in object(), more in object(), extra in object(), times in prop::collection::vec(0.1_f64..9.0, 1..20)) {
+    fn unknown_fields_survive_a_round_trip(gpu in object(), more in object(), extra in object(), times in prop::collection::vec(0.1_f64..9.0, 1..20)) {
         let mut document = json!({"gpu_info": gpu, "performance_metrics": more, "extra_by_others": extra, "step_times": times});
         document["performance_metrics"]["avg_step_time_seconds"] = json!(1.5);
         let out = written(&document, &Context::default());

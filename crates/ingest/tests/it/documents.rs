@@ -168,7 +168,7 @@ fn every_document_is_read_as_its_format() {
 }
 
 #[test]
-fn two_documents_of_all_formats_give_what_each_gives_alone() {
+fn concatenated_documents_yield_only_metrics_of_each_document() {
     for (first, (a, write_a)) in DOCUMENTS.iter().enumerate() {
         for (second, (b, write_b)) in DOCUMENTS.iter().enumerate() {
             let (one, two) = (write_a(&mut Draw(first as u64)), write_b(&mut Draw(1000 + second as u64)));
@@ -185,7 +185,7 @@ fn tails(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_document_without_its_beginning_takes_nothing_from_the_one_before() {
+fn document_tail_inherits_nothing_from_the_preceding_document() {
     let known = |text: &str| all(read(text.as_bytes()).as_ref(), true);
     let written = |from: u64| {
         let texts = DOCUMENTS.iter().zip(from..).map(|((_, write), seed)| write(&mut Draw(seed)));
@@ -210,7 +210,7 @@ fn a_document_without_its_beginning_takes_nothing_from_the_one_before() {
 }
 
 #[test]
-fn cutting_a_document_anywhere_invents_no_figure() {
+fn truncating_a_document_invents_no_metric() {
     for (index, (format, write)) in DOCUMENTS.iter().enumerate() {
         let text = write(&mut Draw(index as u64));
         for end in (0..text.len()).rev().take(500) {
@@ -225,7 +225,7 @@ fn cutting_a_document_anywhere_invents_no_figure() {
 }
 
 #[test]
-fn joining_recorded_logs_invents_no_figure() {
+fn joining_recorded_logs_invents_no_metric() {
     let names = sample_names();
     for (index, name) in names.iter().enumerate() {
         for step in [1, 7, 23] {
@@ -241,7 +241,7 @@ fn joining_recorded_logs_invents_no_figure() {
 }
 
 #[test]
-fn a_recorded_log_without_its_beginning_takes_nothing_from_the_one_before() {
+fn recorded_log_tail_inherits_nothing_from_the_preceding_log() {
     let names = sample_names();
     let mut wrong = BTreeSet::new();
     for (index, name) in names.iter().enumerate() {
@@ -264,7 +264,7 @@ fn a_recorded_log_without_its_beginning_takes_nothing_from_the_one_before() {
 }
 
 #[test]
-fn doubling_a_recorded_log_invents_no_figure() {
+fn doubling_a_recorded_log_invents_no_metric() {
     for name in sample_names() {
         let mut once = sample(&name);
         if !once.ends_with(b"\n") {
@@ -277,7 +277,7 @@ fn doubling_a_recorded_log_invents_no_figure() {
 
 /// Rows with as many commas as a table above them has columns, as printed by `tail` for another file.
 #[test]
-fn rows_of_another_document_are_no_rows_of_the_table_above() {
+fn rows_of_another_document_are_not_added_to_the_table_above() {
     for (one, two) in [
         ("vllm_bench/neuron_qwen3_30b_trn2.csv", "nvidia_smi/gptoss120b_h200_tp8_c64_gpu_metrics.csv"),
         ("zeus/a40_resnet50_power_limits.csv", "nemo/nemo2_resiliency_demo.log"),
@@ -301,20 +301,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_cut_document_gives_only_figures_of_the_whole(text in document(), end in any::<prop::sample::Index>()) {
+    fn truncated_random_document_yields_only_metrics_of_the_whole(text in document(), end in any::<prop::sample::Index>()) {
         let end = end.index(text.len() + 1);
         let found = invented(&text.as_bytes()[..end], &[text.as_bytes()]);
         prop_assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]
-    fn a_doubled_document_gives_only_figures_of_the_single_one(text in document()) {
+    fn doubled_document_yields_only_metrics_of_the_single_one(text in document()) {
         let found = invented(text.repeat(2).as_bytes(), &[text.as_bytes()]);
         prop_assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]
-    fn joined_and_cut_documents_give_only_figures_of_their_parts(
+    fn joined_and_truncated_documents_yield_only_metrics_of_their_parts(
         texts in prop::collection::vec(document(), 2..4),
         end in any::<prop::sample::Index>(),
     ) {
@@ -326,7 +326,7 @@ proptest! {
     }
 
     #[test]
-    fn a_recorded_log_that_is_cut_gives_only_its_own_figures(
+    fn truncated_recorded_log_yields_only_its_own_metrics(
         name in prop::sample::select(sample_names()),
         end in any::<prop::sample::Index>(),
     ) {

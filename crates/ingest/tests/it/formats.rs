@@ -57,7 +57,7 @@ fn a_notebook_on_one_line_that_is_cut_off_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_document_on_one_line_is_no_line_of_settings() {
+fn single_line_document_is_not_parsed_as_settings() {
     let state = json!({"global_step": 20, "max_steps": 20, "train_batch_size": 4, "log_history": [
         {"epoch": 0.5, "loss": 2.5, "step": 10, "learning_rate": 1e-5},
         {"epoch": 1.0, "loss": 2.25, "step": 20, "learning_rate": 1e-5}]});
@@ -125,7 +125,7 @@ fn scrapes_of_a_server_are_not_added_up() {
 }
 
 #[test]
-fn devices_of_two_hosts_are_not_one() {
+fn devices_of_two_hosts_are_counted_separately() {
     let sample = |host: &str, watts: f64| {
         format!("DCGM_FI_DEV_POWER_USAGE{{gpu=\"0\",modelName=\"NVIDIA H100\",Hostname=\"{host}\"}} {watts}\n")
     };
@@ -162,7 +162,7 @@ fn a_document_with_too_many_values_is_refused() {
 }
 
 #[test]
-fn contradicting_rates_are_noted() {
+fn contradicting_and_impossible_rates_are_noted() {
     let text = "step: 1  loss: 9.5  memory: 30.99GiB(32.62%)  tps: 9,000  tflops: 120000.5  mfu: 141.19%\nstep: 2  loss: 9.4  memory: 30.99GiB(32.62%)  tps: 9,100  tflops: 120000.5  mfu: 141.19%\n";
     let notes = read("a.log", text.as_bytes()).readings[0].notes.clone();
     assert_eq!(notes.iter().filter(|note| note.starts_with("impossible: ")).count(), 2, "{notes:?}");
@@ -177,7 +177,7 @@ fn contradicting_rates_are_noted() {
 }
 
 #[test]
-fn a_file_of_contradictions_is_read_in_time() {
+fn log_with_many_contradictions_is_parsed_in_bounded_time() {
     let mut text = String::new();
     for index in 0..20_000 {
         text += &format!(
@@ -195,7 +195,7 @@ fn a_file_of_contradictions_is_read_in_time() {
 }
 
 #[test]
-fn percentiles_of_latencies_are_no_shares() {
+fn latency_percentiles_are_not_treated_as_shares() {
     let text = "[BENCHMARK] model_name llama_70b world_size 8 batch_size 64 input_length 128 output_length 2048 tokens_per_sec 3271.12 percentile95(ms) 40100.0 percentile99(ms) 40120.0 latency(ms) 40070.1\n";
     let ingested = read("a.log", text.as_bytes());
     let reading = &ingested.readings[0];
@@ -221,7 +221,7 @@ fn blocks_of_composer_are_steps() {
 }
 
 #[test]
-fn progress_of_levanter_times_its_steps() {
+fn levanter_progress_yields_step_times() {
     let text = "Progress on:train 1.20kit/10.0kit rate:2.0it/s remaining:1:13:20 elapsed:08:40 postfix:loss=3.21\nProgress on:train 1.20kit/10.0kit rate:4.0s/it remaining:1:13:10 elapsed:08:44 postfix:loss=3.18\n";
     let ingested = read("a.log", text.as_bytes());
     let run = &ingested.readings[0].runs[0];
@@ -246,7 +246,7 @@ fn the_console_of_guidellm_states_a_result_for_each_benchmark() {
 }
 
 #[test]
-fn bandwidths_of_more_ranks_than_are_listed_show_that_the_list_is_cut() {
+fn rank_count_is_inferred_from_bandwidths_of_a_truncated_list() {
     let text = "#  Rank  0 Group  0 Pid  12345 on    node-0 device  0 [0x1b] NVIDIA H100 80GB HBM3\n#  Rank  1 Group  0 Pid  12345 on    node-0 device  1 [0x43] NVIDIA H100 80GB HBM3\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n  8589934592    2147483648     float     sum      -1    31210  275.23  481.65      0    31190  275.41  481.96      0\n# Avg bus bandwidth    : 159.05\n";
     let facts = facts(text);
     assert_eq!((facts["op"].as_str(), facts["ranks"].as_u64()), (Some("all_reduce"), Some(8)));
@@ -266,7 +266,7 @@ fn a_step_of_torchtune_has_a_rate_and_no_time() {
 }
 
 #[test]
-fn a_step_of_verl_has_its_parts_and_tells_the_number_of_accelerators() {
+fn verl_step_yields_its_parts_and_the_accelerator_count() {
     let line = |step: u32, seconds: f64| {
         let tokens = 1928.0 * seconds * 8.0;
         format!(
@@ -285,7 +285,7 @@ fn a_step_of_verl_has_its_parts_and_tells_the_number_of_accelerators() {
 }
 
 #[test]
-fn the_speed_of_swift_is_a_mean_and_two_of_them_give_the_time_between() {
+fn swift_mean_speeds_yield_the_times_between_steps() {
     let line = |step: u32, speed: &str| {
         format!(
             "{{'loss': 1.7{step}, 'token_acc': 0.61, 'grad_norm': 2.77, 'learning_rate': 1.1e-05, 'memory(GiB)': 32.0, \

@@ -59,7 +59,7 @@ fn deepspeed_chat_states_the_batch_of_one_accelerator() {
 }
 
 #[test]
-fn steps_of_rlhf_go_on_over_epochs_and_state_the_global_batch() {
+fn rlhf_steps_continue_over_epochs_with_the_global_batch() {
     let mut text = String::new();
     for (epoch, step) in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)] {
         text += &format!(
@@ -79,7 +79,7 @@ fn thousands_separators_belong_to_the_number() {
 }
 
 #[test]
-fn blocks_of_mlperf_are_no_steps() {
+fn mlperf_blocks_are_not_steps() {
     let record = |key: &str, value: &str, about: &str| {
         format!(
             ":::MLLOG {{\"namespace\": \"\", \"time_ms\": 1000, \"event_type\": \"POINT_IN_TIME\", \"key\": \"{key}\", \"value\": {value}, \"metadata\": {{{about}}}}}\n"
@@ -139,7 +139,7 @@ fn every_nccl_test_keeps_its_collective_and_ranks() {
 }
 
 #[test]
-fn source_code_states_no_settings_and_clocks_may_count_seconds() {
+fn source_code_yields_no_settings_and_clocks_may_be_seconds() {
     let rule = "=".repeat(100);
     let steps: String = (0..5)
         .map(|step| {
@@ -180,7 +180,7 @@ fn tables_of_llama_cpp_are_distinguished() {
 }
 
 #[test]
-fn devices_of_two_makers_in_one_file_are_two_readings() {
+fn devices_of_two_vendors_in_one_file_are_separate_readings() {
     let text = "| NVIDIA-SMI 550.90.12   Driver Version: 550.90.12   CUDA Version: 12.4 |\n|   0  NVIDIA H100 80GB HBM3  On  | 00000000:61:00.0 Off |  0 |\n| N/A   48C    P0   464W /  700W |   72770MiB /  81559MiB |     97%      Default |\n2025/06/10 20:05:40.274, 0, 350.10 W, 35 %\nDevice  Node  IDs  Temp  Power  Partitions  SCLK  MCLK  Fan  Perf  PwrCap  VRAM%  GPU%\n0       2     0x74a1,   60024  46.0°C      130.0W    NPS1, SPX, 0        132Mhz  900Mhz  0%   auto  750.0W  71%    5%\n1       3     0x74a1,   23018  42.0°C      124.0W    NPS1, SPX, 0        132Mhz  900Mhz  0%   auto  750.0W  69%    7%\n";
     let amd = of_tool(text, "rocm_smi");
     assert_eq!((amd["num_gpus"].as_u64(), amd["power_w"].clone()), (Some(2), serde_json::json!([130, 124])));
@@ -192,7 +192,7 @@ fn devices_of_two_makers_in_one_file_are_two_readings() {
 }
 
 #[test]
-fn no_maximum_is_below_its_mean() {
+fn maximum_power_is_not_below_its_mean() {
     let text = "GPU: 0\n    POWER:\n        SOCKET_POWER: 500 W\nGPU: 0\n    POWER:\n        SOCKET_POWER: 700 W\nGPU  POWER  GPU_TEMP  MEM_TEMP  GFX_UTIL  GFX_CLOCK  MEM_UTIL  MEM_CLOCK\n  0  100 W     40 °C     50 °C      10 %   1308 MHz       10 %    900 MHz\n";
     let facts = facts(text);
     let most = facts["max_power_w"].as_f64().unwrap();
@@ -204,7 +204,7 @@ fn no_maximum_is_below_its_mean() {
 }
 
 #[test]
-fn a_run_of_maxtext_that_goes_on_is_compiled_anew() {
+fn resumed_maxtext_run_drops_two_warmup_steps() {
     let mut text = String::from(
         "completed step: 1000, seconds: 31.0, TFLOP/s/device: 8.5, Tokens/s/device: 160.0, loss: 2.5\ncompleted step: 1001, seconds: 0.002, TFLOP/s/device: 131000.0, Tokens/s/device: 2500000.0, loss: 2.5\n",
     );
@@ -221,7 +221,7 @@ fn a_run_of_maxtext_that_goes_on_is_compiled_anew() {
 }
 
 #[test]
-fn bars_with_the_same_rounded_step_are_all_steps() {
+fn progress_bars_with_the_same_rounded_step_are_separate_steps() {
     let mut text = String::new();
     for step in 2001..=2006 {
         text += &format!(
@@ -240,7 +240,7 @@ fn a_bar_with_a_rounded_step_of_zero_is_read() {
 }
 
 #[test]
-fn throughput_of_one_accelerator_is_not_that_of_the_system() {
+fn per_gpu_throughput_is_not_taken_for_the_system_throughput() {
     let text = "= PERFORMANCE OVERVIEW\nRequest Throughput (req/sec):   2.5\nTotal Output Throughput (tokens/sec):   8000.0\nToken Throughput (tokens/sec/gpu):   1000.0\nTotal Latency (seconds):   12.5\n";
     let facts = facts(text);
     assert_eq!(
@@ -279,7 +279,7 @@ fn runs_of_different_sizes_keep_their_own_number_of_accelerators() {
 }
 
 #[test]
-fn progress_bars_time_the_steps_of_the_trainer() {
+fn progress_bars_provide_the_step_times_of_the_trainer() {
     let mut text = String::from("  2%|▏ | 10/500 [00:22<18:00,  2.20s/it]\n");
     text += "{'loss': 3.1, 'learning_rate': 5e-05, 'epoch': 0.02}\n  4%|▍ | 20/500 [00:32<16:00,  2.00it/s]{'loss': 2.9, 'learning_rate': 5e-05, 'epoch': 0.04}\n";
     // The progress bar of an evaluation has a different length.
@@ -291,7 +291,7 @@ fn progress_bars_time_the_steps_of_the_trainer() {
 }
 
 #[test]
-fn settings_of_one_log_are_not_those_of_the_next() {
+fn settings_of_one_log_do_not_apply_to_the_next() {
     let log = |tp: u32, length: u32| {
         format!(
             "  tensor_model_parallel_size ...................... {tp}\n  seq_length ...................................... {length}\n iteration 1/ 20 | elapsed time per iteration (ms): 1000.0 | global batch size: 8 | lm loss: 2.5 |\n iteration 2/ 20 | elapsed time per iteration (ms): 1000.0 | global batch size: 8 | lm loss: 2.4 |\n"
@@ -321,7 +321,7 @@ fn samples_of_devices_beyond_the_limit_are_skipped_and_counted() {
 }
 
 #[test]
-fn a_bar_with_a_step_of_one_digit_moves_the_offset_of_a_resumed_run() {
+fn single_digit_global_step_updates_the_offset_of_a_resumed_run() {
     let bar = |position: u32, global: &str| {
         format!(
             "Epoch 0: :  20%|██ | {position}/10000 [06:19<07:13, reduced_train_loss=2.50, global_step={global}, consumed_samples=5.12e+5, train_step_timing in s=1.50]\n"

@@ -66,7 +66,7 @@ fn iterations_of_tensorrt_llm_give_rates_and_load() {
 }
 
 #[test]
-fn drafts_are_no_generated_tokens_and_other_ranks_no_iterations() {
+fn draft_tokens_are_not_generated_tokens_and_other_ranks_are_copies() {
     let drafts =
         iterations(2, "elapsed_time = 0.02s").replace("'num_generation_tokens': 8", "'num_generation_tokens': 32");
     let other = iterations(2, "elapsed_time = 0.03s").replace("global_rank = 0", "global_rank = 1");
@@ -138,7 +138,7 @@ fn requests_of_llama_server_are_read_and_followed() {
 }
 
 #[test]
-fn timings_of_other_programs_of_llama_cpp_stay_what_they_were() {
+fn llama_cpp_timings_of_other_programs_are_unaffected() {
     let text = "llama_perf_context_print: prompt eval time =     100.00 ms /   500 tokens (    0.20 ms per token,  5000.00 tokens per second)\n\
                 llama_perf_context_print:        eval time =    1000.00 ms /   100 runs   (   10.00 ms per token,   100.00 tokens per second)\n";
     let ingested = read("main.log", text.as_bytes());

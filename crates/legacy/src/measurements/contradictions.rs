@@ -100,19 +100,19 @@ mod tests {
     }
 
     #[test]
-    fn one_measurement_under_two_accelerators_is_a_copy() {
+    fn same_measurement_on_two_accelerators_is_flagged_as_copied() {
         let rows = "a,s,e,a100,m,8,1234.5,16583.8,\nb,s,e,h100,m,8,1234.5,16583.8,\nc,s,e,h100,m,8,1300.5,16001.8,\n";
         assert_eq!(reasons(rows), [Some(COPIED), Some(COPIED), None]);
     }
 
     #[test]
-    fn round_figures_and_repeats_on_one_device_are_no_copies() {
+    fn round_values_and_repeats_on_one_device_are_not_flagged_as_copied() {
         assert_eq!(reasons("a,s,e,a100,m,8,120,16,\nb,s,e,h100,m,8,120,16,\n"), [None, None]);
         assert_eq!(reasons("a,s,e,a100,m,8,1234.5,16583.8,\nb,s,e,a100,m,8,1234.5,16583.8,\n"), [None, None]);
     }
 
     #[test]
-    fn one_configuration_has_one_rate_within_a_factor_of_two() {
+    fn rates_of_one_configuration_more_than_2x_apart_conflict() {
         let rows =
             "a,s,e,a100,m,1,126.1,,\nb,s,e,a100,m,1,13.3,,\nc,s,e,a100,m,1,126.1,,other\nd,s,e,a100,m,2,13.3,,\n";
         assert_eq!(reasons(rows), [Some(CONFLICTING), Some(CONFLICTING), None, None]);

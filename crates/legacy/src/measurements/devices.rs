@@ -123,7 +123,7 @@ mod tests {
     use crate::measurements::TableKind;
 
     #[test]
-    fn every_device_of_the_catalog_is_found_in_any_case_and_spelling() {
+    fn catalog_devices_are_found_regardless_of_case_and_separator() {
         let catalog = Catalog::built_in();
         for sheet in catalog.accelerators() {
             for id in [sheet.id.clone(), sheet.id.to_uppercase(), format!(" {} ", sheet.id), sheet.id.replace('-', "_")]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn other_spellings_and_memory_sizes_mean_the_same_device() {
+    fn device_aliases_and_memory_sizes_resolve_to_the_catalog_device() {
         let catalog = Catalog::built_in();
         for (name, id) in [
             ("nvidia-h100-sxm5-80gb", "nvidia-h100-sxm-80gb"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_variant_is_an_assumption_and_another_spelling_is_not() {
+    fn ambiguous_variant_is_assumed_and_alias_is_converted() {
         let catalog = Catalog::built_in();
         let mut record = Record::new(TableKind::Training);
         fill(&mut record, &catalog, "nvidia-a100-80gb");

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn experts_on_more_ranks_than_tensor_parallelism_show_the_attention_groups() {
+    fn attention_dp_is_derived_from_expert_ranks_beyond_tp() {
         let row = |columns: &str| {
             converted(&format!(
                 "s,x_tp2,{FROM},vllm,0.12.0,Qwen/Qwen3-235B-A22B-FP8,h200_sxm,fp8,agg,1000,100,{columns},9.5,5.5"
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn undivided_experts_are_whole_on_the_ranks_of_a_pool() {
+    fn pool_ep_equals_ranks_when_expert_slices_would_be_too_narrow() {
         let columns = "prefill_num_workers,prefill_attention_dp_size,prefill_moe_ep_size,decode_num_workers,\
             decode_attention_dp_size,decode_moe_ep_size";
         let pools = |sizes: &str| {
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn squared_sizes_are_inferred_and_lose_to_a_stated_duplicate() {
+    fn row_with_inferred_tp_is_excluded_by_its_stated_duplicate() {
         let squared = converted(&format!(
             "s,x,{FROM},sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,1024,64,1,1,8,8,972.31,33.442"
         ));

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_find_their_model() {
+    fn model_aliases_resolve_to_catalog_models() {
         let catalog = Catalog::built_in();
         for (name, id) in [
             ("llama3.1-405b-proxy-21L", "llama-3.1-405b"),

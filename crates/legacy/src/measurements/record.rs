@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_of_the_wrong_type_is_reported_and_left_blank() {
+    fn invalid_cell_is_reported_and_left_blank() {
         let mut record = Record::new(TableKind::Training);
         record.convert("tp", "eight", "notes");
         record.keep("pp", "0");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_short() {
+    fn number_cell_has_at_most_nine_significant_digits() {
         assert_eq!(number(0.9 * 1024.0), "921.6");
         assert_eq!(number(8.0), "8");
         assert_eq!(number(1.0 / 3.0), "0.333333333");

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_release_is_converted_and_a_dated_one_assumed() {
+    fn stated_release_is_converted_and_release_by_date_is_assumed() {
         let serving = |n, v, d| software(Side::Serving, n, v, d);
         assert_eq!(serving("vLLM", "0.7.3", "2026-04"), ("vllm@0.7.3".into(), [1, 0, 0]));
         assert_eq!(serving("vLLM", "0.19.1rc1.dev339+gedc364896", "2026-04").0, "vllm@0.19.1");
@@ -195,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_the_software_never_had_gives_way_to_the_date() {
+    fn nonexistent_version_falls_back_to_the_release_by_date() {
         let (found, counts) = software(Side::Serving, "vLLM", "7.0.0", "2025-07-10");
         assert_eq!((found.as_str(), counts), ("vllm@0.9.2", [0, 1, 0]));
     }
 
     #[test]
-    fn containers_mean_the_release_of_their_month() {
+    fn container_versions_resolve_to_software_releases() {
         let training = |n, d| software(Side::Training, n, "", d).0;
         assert_eq!(training("Megatron-Bridge 26.04.01", "2026-06-01"), "megatron-bridge@0.4.0");
         assert_eq!(training("Megatron-core 0.6.0", ""), "megatron-core@0.6.0");
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_may_mean_two_programs() {
+    fn software_name_resolves_differently_for_serving_and_training() {
         assert_ne!(software(Side::Serving, "Megatron-LM", "", "").0, software(Side::Training, "Megatron-LM", "", "").0);
         assert_eq!(software(Side::Serving, "DeepSpeed", "", "").0, "deepspeed-inference");
     }

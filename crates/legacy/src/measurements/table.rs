@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_found_under_other_names_but_their_own_go_first() {
+    fn canonical_column_name_takes_precedence_over_aliases() {
         let (_, rows) = read("\u{feff}GPU,num_gpus,seq_length,seq_len\r\nh100,8,1,4096\r\n").unwrap();
         assert_eq!(rows[0].text("accelerator"), "h100");
         assert_eq!(rows[0].positive("num_accelerators"), Some(8.0));

@@ -93,7 +93,7 @@ fn accounted(kind: TableKind, old: &str, new: &str) {
 }
 
 #[test]
-fn kinds_are_reported_by_the_header() {
+fn table_kind_is_detected_from_the_header() {
     let kind = |text: &str| TableKind::of(&table::read(text).unwrap().0);
     assert_eq!(kind(TRAINING), Some(TableKind::Training));
     assert_eq!(kind(INFERENCE), Some(TableKind::Inference));
@@ -112,7 +112,7 @@ fn every_cell_is_typed_and_accounted_for() {
 }
 
 #[test]
-fn converting_a_converted_table_changes_nothing() {
+fn conversion_is_idempotent() {
     for text in [TRAINING, INFERENCE, LATENCY] {
         let (once, report) = typed(text);
         assert!(!report.typed_before);
@@ -133,7 +133,7 @@ fn byte_order_marks_line_ends_and_other_column_names_do_not_matter() {
 }
 
 #[test]
-fn units_and_unknown_words_are_converted_or_reported() {
+fn units_are_converted_and_unknown_names_are_reported() {
     let (new, report) = typed(TRAINING);
     let new = rows(&new);
     assert_eq!((new[1]["global_batch"].as_str(), new[1]["tokens_per_sec_per_accel"].as_str()), ("2048", "9000"));

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_lose_their_units() {
+    fn quantity_parses_number_and_strips_unit() {
         assert_eq!(quantity("8"), Some((8.0, true)));
         assert_eq!(quantity("1,024"), Some((1024.0, false)));
         assert_eq!(quantity("80 GB"), Some((80.0, false)));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_state_numbers_in_several_ways() {
+    fn noted_finds_numbers_in_free_text_notes() {
         let notes = "conf 175b.yaml at that commit: TP8 PP16 VPP6 mbs 1 gbs 2048 SP; EP=32, attempt 3";
         assert_eq!(noted(notes, "tp"), Some(8.0));
         assert_eq!(noted(notes, "vpp"), Some(6.0));
@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_notes_retract_do_not_count() {
+    fn noted_ignores_retracted_and_expert_parallel_sizes() {
         assert_eq!(noted("source topology \"TP=8 PP=4\" does not multiply to 32 cores", "tp"), None);
         assert_eq!(noted("expert TP=2; TP4", "tp"), Some(4.0));
     }
 
     #[test]
-    fn numbers_stand_before_and_after_phrases() {
+    fn numbers_are_found_before_and_after_phrases() {
         assert_eq!(number_before("vllm bench serve, 1000 prompts sent at once", " prompts sent at once"), Some(1000.0));
         assert_eq!(number_after("tg32 at context depth 16384 (decode only)", "context depth "), Some(16384.0));
         assert_eq!(number_after("context depth", "context depth "), None);

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_answer_is_one_and_its_age_what_remains_of_it() {
+    fn output_survival_integrates_to_one_and_remainder_to_mean_age() {
         for longest in LONGEST {
             let mean = integral(longest, |t| surviving(longest, t));
             let left = integral(longest, |t| remaining(longest, t));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_answers_end_together() {
+    fn equal_output_lengths_finish_together() {
         let (m, input) = case(1.0);
         let (time, life) = together(&m, &input, 64.0);
         let steps = m.step(&steady_state::decode_tokens(&input, 64.0)).total() * steady_state::decode_steps(&input);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn uneven_batches_last_between_the_mean_and_the_longest_answer() {
+    fn uneven_batch_takes_between_mean_and_longest_output_time() {
         let (m, input) = case(1.0);
         let equal = together(&m, &input, 256.0).0.total();
         let mut last = equal;
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_equal_answers_half_is_left_and_of_the_last_all() {
+    fn mean_remaining_share_in_drain_of_100_equal_outputs_is_0_505() {
         let (m, input) = case(1.0);
         let (_, left) = drain(&m, &input, 100.0);
         assert!((left - 0.505).abs() < 1e-12, "{left}");

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_between_domains_take_what_was_measured() {
+    fn expert_dispatch_and_combine_match_measured_latencies() {
         // 128 tokens per rank, 8-bit dispatch and 16-bit combine, microseconds (README of the library described in
         // arXiv 2412.19437, release 1.2.1, 400 Gb/s NICs).
         for (ranks, there, back) in [(16, 118.0, 195.0), (32, 155.0, 273.0), (64, 173.0, 314.0), (128, 192.0, 369.0)] {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_sent_once_per_domain_and_never_within_one() {
+    fn expert_dispatch_costs_less_per_prefill_byte_and_inside_a_domain() {
         let c = Constants::default();
         let (input, layout, shape) = spread(32);
         let apart = Exchange::of(&input, &layout, &shape, &c).unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_busy_experts_take_the_excess_away() {
+    fn redundant_experts_reduce_excess_load_linearly_to_zero() {
         let left = |redundant| excess_left(&Layout { redundant, ..Layout::default() }, 256.0);
         assert_eq!(
             (left(Count::ZERO), left(Count::new(64)), left(Count::new(128)), left(Count::new(512))),

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn fp8_weights_are_multiplied_in_fp8_where_the_device_can() {
+    fn fp8_weights_use_fp8_gemms_if_supported_else_bf16() {
         let (arch, traits) = (Architecture::default(), ServingTraits::default());
         let found = formats(&with_fp8(), &arch, &stated(Format::Fp8), &traits);
         assert_eq!((found.dense, found.dense_unpack), (Precision::Fp8, false));
@@ -220,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_wider_product_means_weight_only_quantization() {
+    fn stated_bf16_compute_with_fp8_weights_unpacks_weights() {
         let requested = Stated { compute: Some(Format::Bf16), ..stated(Format::Fp8) };
         let found = formats(&with_fp8(), &Architecture::default(), &requested, &ServingTraits::default());
         assert_eq!((found.dense, found.dense_unpack, found.dense_bytes), (Precision::Bf16, true, 1.0));
     }
 
     #[test]
-    fn products_that_neither_device_nor_software_runs_are_refused_by_name() {
+    fn gemm_format_unsupported_by_device_or_software_is_refused() {
         let (a100, traits) = (Accelerator::default(), ServingTraits::default());
         let requested = |compute, weights| Stated { compute, ..stated(weights) };
         let refused = |acc: &Accelerator, s: &Stated, t: &ServingTraits| supported(acc, s, t).err();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_bit_weights_take_the_format_that_the_device_has() {
+    fn bf16_falls_back_to_fp16_without_bf16_support() {
         let mut v100 = Accelerator::default();
         v100.flops[Precision::Bf16 as usize] = 0.0;
         assert_eq!(half_on(&v100, Format::Bf16), Format::Fp16);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn experts_have_a_format_of_their_own() {
+    fn expert_format_applies_to_expert_weights_only() {
         let arch = Architecture { experts: Count::new(8), top_k: Count::new(2), ..Architecture::default() };
         let requested = Stated { experts: Some(Format::Fp4), ..stated(Format::Fp8) };
         let found = formats(&with_fp8(), &arch, &requested, &ServingTraits::default());

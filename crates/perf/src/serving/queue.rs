@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_markovian_server_waits_as_m_m_1() {
+    fn mean_wait_matches_m_m_1_for_one_server() {
         let w = mean_wait(0.8, 1.0, 1.0, 1.0);
         assert!((w - 0.8 / 0.2).abs() < 1e-9, "{w}");
     }

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_is_the_sum_of_its_parts() {
+    fn prompt_is_split_into_shared_history_and_new_tokens() {
         let prompt = Prompt::of(&talk(1), 4000.0, 300.0);
         assert!((prompt.shared + prompt.history + prompt.new - 4000.0).abs() < 1e-9);
         // Two turns before the mean one, each with a response.
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn room_and_routing_decide_what_is_found() {
+    fn prefix_hit_share_depends_on_cache_size_and_routing() {
         let c = Constants::default();
         let layout = Layout { dp: Count::new(4), ..Layout::default() };
         let mut input =
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_makes_first_tokens_earlier_and_slow_places_less_so() {
+    fn prefix_hits_lower_ttft_more_from_faster_kv_tiers() {
         let c = Constants::default();
         let load = Load::Closed { concurrency: 8.0, requests: f64::INFINITY };
         let none = ServingInput { isl: 8000.0, osl: 200.0, load, ..ServingInput::default() };

@@ -67,7 +67,7 @@ mod tests {
     use atlas_core::count::Count;
 
     #[test]
-    fn more_acceptance_yields_more_tokens_but_never_more_than_drafted() {
+    fn tokens_per_step_rise_with_acceptance_up_to_drafts_plus_one() {
         let mut last = 0.0;
         for a in [0.0, 0.3, 0.6, 0.9, 1.0] {
             let y = tokens_per_step(&Speculation { tokens: Count::new(3), acceptance: a, ..Speculation::default() });
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn acceptance_that_falls_by_position_yields_the_sum_of_its_products() {
+    fn declining_acceptance_yields_the_sum_of_cumulative_products() {
         let falling = Speculation { tokens: Count::new(3), acceptance: 0.8, decline: 0.25, ..Speculation::default() };
         // 0.8, then 0.6, then 0.45.
         let expected = 1.0 + 0.8 + 0.8 * 0.6 + 0.8 * 0.6 * 0.45;

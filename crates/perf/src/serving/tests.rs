@@ -47,7 +47,7 @@ fn loads() -> [Load; 6] {
 }
 
 #[test]
-fn every_load_gives_finite_positive_figures() {
+fn every_load_gives_finite_positive_metrics() {
     for load in loads() {
         let e = run(&ServingInput { load, ..base() });
         assert!(e.total_tokens_per_sec.is_finite() && e.total_tokens_per_sec > 0.0, "{load:?}");
@@ -57,7 +57,7 @@ fn every_load_gives_finite_positive_figures() {
 }
 
 #[test]
-fn parts_of_the_first_token_sum_to_its_mean() {
+fn ttft_parts_sum_to_mean_ttft() {
     for load in loads() {
         let e = run(&ServingInput { load, ..base() });
         assert!((e.first_token.total() - e.ttft.mean).abs() <= 1e-9 * e.ttft.mean.max(1.0), "{load:?}");
@@ -65,7 +65,7 @@ fn parts_of_the_first_token_sum_to_its_mean() {
 }
 
 #[test]
-fn time_per_token_by_cause_sums_to_the_cycle() {
+fn time_breakdown_per_token_sums_to_the_steady_state_cycle() {
     for n in [1.0, 8.0, 32.0, 64.0] {
         let i = closed(n);
         let m = Machine::new(&i, &i.layout, &Constants::default());
@@ -110,7 +110,7 @@ fn waiting_for_a_slot_shows_once_the_batch_is_full() {
 }
 
 #[test]
-fn longer_prompts_and_outputs_cost() {
+fn longer_prompts_raise_ttft_and_prefix_hits_lower_it() {
     let short = run(&closed(16.0));
     let long = run(&ServingInput { isl: 4096.0, ..closed(16.0) });
     assert!(long.ttft.mean > short.ttft.mean && long.output_tokens_per_sec < short.output_tokens_per_sec);
@@ -119,7 +119,7 @@ fn longer_prompts_and_outputs_cost() {
 }
 
 #[test]
-fn narrow_keys_and_values_hold_more_sequences() {
+fn one_byte_kv_cache_doubles_max_concurrency() {
     let wide = run(&closed(16.0));
     let mut i = closed(16.0);
     i.formats.kv_bytes = 1.0;
@@ -127,7 +127,7 @@ fn narrow_keys_and_values_hold_more_sequences() {
 }
 
 #[test]
-fn windows_that_are_kept_whole_hold_fewer_sequences() {
+fn keeping_kv_outside_windows_lowers_max_concurrency() {
     let mut i = base();
     (i.arch.window, i.isl) = (Some(Window { size: Count::new(128), share: 0.5 }), 4096.0);
     let whole = ServingInput { whole_windows: true, ..i };
@@ -138,7 +138,7 @@ fn windows_that_are_kept_whole_hold_fewer_sequences() {
 }
 
 #[test]
-fn sparse_attention_keeps_every_token() {
+fn sparse_attention_does_not_raise_max_concurrency() {
     let mut i = base();
     i.isl = 32_768.0;
     let dense = run(&i).max_concurrency;
@@ -147,7 +147,7 @@ fn sparse_attention_keeps_every_token() {
 }
 
 #[test]
-fn what_does_not_fit_says_so() {
+fn model_larger_than_memory_does_not_fit() {
     let mut i = closed(16.0);
     i.accelerator.mem_bytes = 8e9;
     assert!(!run(&i).fits);
@@ -216,7 +216,7 @@ fn stream(i: &ServingInput) -> f64 {
 }
 
 #[test]
-fn equal_requests_that_do_not_fit_together_run_in_whole_turns() {
+fn equal_requests_beyond_kv_capacity_run_in_extra_waves() {
     let of = |batch| {
         let i = ServingInput { load: Load::Static { batch }, isl: 4096.0, osl: 4096.0, ..base() };
         (run(&i).max_concurrency.floor(), batch / run(&i).requests_per_sec)
@@ -228,7 +228,7 @@ fn equal_requests_that_do_not_fit_together_run_in_whole_turns() {
 }
 
 #[test]
-fn a_run_of_few_arrivals_waits_for_its_last_answer() {
+fn short_open_run_has_lower_rate_because_of_its_drain() {
     let of = |rate, arrivals| run(&ServingInput { load: Load::Open { rate }, arrivals, ..base() }).requests_per_sec;
     for rate in [0.1, 0.5] {
         assert!(of(rate, 4.0) < of(rate, 40.0) && of(rate, 40.0) < of(rate, 4000.0), "{rate}");

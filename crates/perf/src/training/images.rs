@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_takes_two_flops_a_weight_and_patch_and_the_square_of_attention() {
+    fn image_flops_are_two_per_weight_and_patch_plus_full_attention() {
         let one = of(1.0);
         let weights = 32.0 * (4.0 * 1280.0 * 1280.0 + 2.0 * 1280.0 * 5120.0);
         let products = 2.0 * 1024.0 * (weights + 588.0 * 1280.0) + 2.0 * 256.0 * 45e6;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn images_add_up_and_share_the_weights() {
+    fn image_costs_scale_with_count_and_share_the_encoder_weights() {
         let (one, four) = (of(1.0), of(4.0));
         for (a, b) in
             [(one.tokens, four.tokens), (one.flops(), four.flops()), (one.traffic, four.traffic), (one.kept, four.kept)]

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_without_a_published_run_have_no_best() {
+    fn best_mfu_is_none_for_families_without_a_published_run() {
         let of = |generation| best_mfu(&Accelerator { generation, ..Accelerator::default() });
         assert_eq!(of(Generation::Other), None);
         assert_eq!(of(Generation::Ampere), Some(0.63));

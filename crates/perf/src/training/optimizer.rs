@@ -97,7 +97,7 @@ mod tests {
     use crate::training::estimate;
 
     #[test]
-    fn states_have_their_documented_bytes() {
+    fn optimizer_state_bytes_match_documentation_and_names_round_trip() {
         assert_eq!(Optimizer::Adam.bytes(true), 12.0);
         assert_eq!(Optimizer::Adam.bytes(false), 8.0);
         assert!((Optimizer::Adam8bit.bytes(false) - 2.03).abs() < 0.01);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_bytes_of_state_need_less_memory_and_no_more_time() {
+    fn fewer_optimizer_state_bytes_need_less_memory() {
         let c = Constants::default();
         let mut last = f64::INFINITY;
         for optimizer in [Optimizer::Adam, Optimizer::Adam16bit, Optimizer::Adam8bit, Optimizer::Sgd] {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn muon_costs_flops_that_adam_does_not() {
+    fn muon_optimizer_is_slower_and_smaller_in_memory_than_adam() {
         let c = Constants::default();
         let adam = estimate(&TrainingInput::default(), &c);
         let muon = estimate(&TrainingInput::default().with_optimizer(Optimizer::Muon, true), &c);

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_schedule_holds_what_its_paper_says() {
+    fn micro_batches_in_flight_match_the_papers_per_schedule() {
         let first = |schedule, vpp, m| in_flight(&job(schedule, 8, vpp, m), 0.0);
         assert_eq!(first(Schedule::OneForwardOneBackward, 1, 64.0), 8.0);
         assert_eq!(first(Schedule::OneForwardOneBackward, 1, 3.0), 3.0);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn better_devices_never_slow_a_pipeline_that_the_host_bounds() {
+    fn faster_hardware_does_not_slow_a_host_bound_pipeline() {
         use Schedule::{DualPipe, OneForwardOneBackward, ZeroBubble, ZeroBubble1p};
         let c = Constants::default();
         let mut bad = Vec::new();

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_have_a_layer_less_each_where_layers_do_not_divide() {
+    fn indivisible_layers_leave_one_fewer_in_the_end_chunks() {
         // arXiv 2407.21783, section 3.3.2: 126 layers, 16 stages of 8 chunks, both end chunks empty.
         let meta = job(126, 16, 8);
         let chunks: Vec<f64> = (0..128).map(|k| chunk_layers(&meta, f64::from(k))).collect();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn stated_ends_leave_the_rest_to_the_others() {
+    fn stated_end_stage_layers_leave_the_rest_split_evenly() {
         let both =
             TrainingInput { first_layers: Some(Count::new(3)), last_layers: Some(Count::new(2)), ..job(61, 16, 1) };
         let all = stages(&both);

@@ -181,7 +181,7 @@ fn stages_gather_fully_sharded_weights_once_a_step() {
 }
 
 #[test]
-fn experts_of_a_token_or_two_take_a_finite_time() {
+fn step_time_is_finite_with_one_or_two_tokens_per_expert() {
     let arch = Architecture {
         experts: Count::new(512),
         top_k: Count::new(10),
@@ -203,7 +203,7 @@ fn tensor_parallelism_across_nodes_is_slower_than_inside() {
 }
 
 #[test]
-fn every_combination_of_knobs_has_a_finite_answer() {
+fn every_knob_combination_gives_a_finite_estimate() {
     let c = Constants::default();
     let mut n = 0;
     for arch in [llama_70b(), mixtral()] {
@@ -239,7 +239,7 @@ fn every_combination_of_knobs_has_a_finite_answer() {
 }
 
 #[test]
-fn gradients_summed_weight_by_weight_cost_every_micro_batch_the_same() {
+fn unfused_gradient_accumulation_adds_constant_time_per_micro_batch() {
     let c = Constants::default();
     let seconds = |fused_sums, global| {
         let software = Software { fused_sums, ..Software::default() };
@@ -257,7 +257,7 @@ fn gradients_summed_weight_by_weight_cost_every_micro_batch_the_same() {
 }
 
 #[test]
-fn narrow_experts_are_slower_by_the_flop() {
+fn narrow_experts_have_slower_gemms_at_equal_flops() {
     let c = Constants::default();
     let seconds = |experts, top_k, moe_ffn| {
         let [experts, top_k, moe_ffn] = [experts, top_k, moe_ffn].map(Count::new);
@@ -329,7 +329,7 @@ fn change(i: &mut TrainingInput, c: &mut Constants, what: usize, by: f64) {
 proptest! {
     /// Every supported run has a positive throughput and uses at most all of the hardware.
     #[test]
-    fn what_is_supported_uses_at_most_all_of_the_hardware(
+    fn supported_inputs_have_hfu_of_at_most_one(
         i in recompute::scenario(),
         precision in 0usize..9,
         lacks in prop::collection::vec(any::<bool>(), 9),
@@ -360,7 +360,7 @@ proptest! {
 
     /// A memo does not change any estimate, bit for bit, whatever is changed between two estimates.
     #[test]
-    fn a_memo_changes_nothing(start in 0usize..8, changes in prop::collection::vec((0usize..37, 0u8..4), 1..40)) {
+    fn memoized_estimate_equals_the_direct_estimate(start in 0usize..8, changes in prop::collection::vec((0usize..37, 0u8..4), 1..40)) {
         let mut i = scenarios()[start];
         let (mut c, mut memo) = (Constants::default(), Memo::default());
         for (what, by) in changes {
@@ -377,7 +377,7 @@ proptest! {
 }
 
 #[test]
-fn a_step_is_worked_out_once_for_all_batches_of_as_many_micro_batches() {
+fn step_time_is_equal_for_batches_with_equal_micro_batch_count() {
     let (c, mut memo) = (Constants::default(), Memo::default());
     let base = TrainingInput { dp: Count::new(8), micro: 2.0, ..TrainingInput::default() };
     let mut rate = |global| memoized(&TrainingInput { global, ..base }, &c, Some(&mut memo)).tokens_per_second;

@@ -399,7 +399,7 @@ mod tests {
     const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 
     #[test]
-    fn memory_rules_agree_where_they_mean_the_same() {
+    fn equivalent_memory_rules_give_equal_shares() {
         let (capacity, weights) = (80.0 * GIB, 40.0 * GIB);
         assert_eq!(MemoryRule::OfTotal(0.9).share(capacity, weights, 8.0), 0.9);
         assert!((MemoryRule::OfFree(0.8).share(capacity, weights, 8.0) - 0.9).abs() < 1e-12);
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_budget_holds_the_longest_prompt_where_prompts_run_whole() {
+    fn context_token_budget_is_at_least_the_context_length() {
         assert_eq!(TokenBudget::ContextOr(2048.0).tokens(32768.0), 32768.0);
         assert_eq!(TokenBudget::ContextOr(2048.0).tokens(512.0), 2048.0);
         assert!(PrefillPolicy::MixedAbove(32768.0).mixed(65536.0) && !PrefillPolicy::MixedAbove(32768.0).mixed(4096.0));

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overlap_depends_on_sharding_and_chunks() {
+    fn overlap_applies_by_sharding_and_chunks_and_sums_fuse_by_precision() {
         assert!(
             DataOverlap::FullySharded.applies(Sharding::Zero3) && !DataOverlap::FullySharded.applies(Sharding::Zero1)
         );

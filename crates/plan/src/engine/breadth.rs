@@ -22,7 +22,7 @@ fn on(id: &str, seq: f64, micro: f64) -> TrainingInput {
 }
 
 #[test]
-fn a_plain_decoder_costs_six_flops_a_weight_and_twelve_a_key() {
+fn palm_flops_of_a_plain_decoder_match_published_formulas() {
     // Kaplan et al. (arXiv 2001.08361): 6 N; PaLM's appendix B adds 12 L H Q T.
     let a = Architecture::default();
     let n = a.params() - a.vocab * a.hidden;
@@ -33,7 +33,7 @@ fn a_plain_decoder_costs_six_flops_a_weight_and_twelve_a_key() {
 }
 
 #[test]
-fn megatrons_closed_form_is_met() {
+fn flops_match_the_megatron_closed_form() {
     // arXiv 2104.04473, equation 3 without recomputation: 72 B s l h² (1 + s/6h + V/12lh).
     let (l, h, s, v) = (96.0, 12288.0, 2048.0, 51200.0);
     let a = Architecture {
@@ -69,7 +69,7 @@ fn megatrons_closed_form_is_met() {
 }
 
 #[test]
-fn an_encoder_sees_the_whole_square_and_predicts_few_positions() {
+fn bert_flops_use_full_attention_and_masked_positions() {
     let bert = named("bert-large");
     assert!(!bert.causal && bert.head == Head::Masked && bert.token_types == 2.0);
     assert!((bert.params() / 335.1e6 - 1.0).abs() < 0.003, "{}", bert.params());
@@ -84,7 +84,7 @@ fn an_encoder_sees_the_whole_square_and_predicts_few_positions() {
 }
 
 #[test]
-fn an_encoder_decoder_has_cross_attention_and_a_short_target() {
+fn t5_parameters_and_flops_match_and_target_length_adds_time() {
     let t5 = named("t5-11b");
     assert!((t5.params() / 11.307e9 - 1.0).abs() < 0.003, "{}", t5.params());
     let i = on("t5-11b", 512.0, 8.0);
@@ -100,7 +100,7 @@ fn an_encoder_decoder_has_cross_attention_and_a_short_target() {
 }
 
 #[test]
-fn images_are_the_tokens_of_a_convolutional_network() {
+fn resnet_50_estimate_is_per_image_and_memory_bound() {
     let c = Constants::default();
     let i = TrainingInput { sharding: Sharding::None, weight_bytes: 2.0, ..on("resnet-50", 1.0, 256.0) };
     let e = estimate(&i, &c);
@@ -124,7 +124,7 @@ fn images_are_the_tokens_of_a_convolutional_network() {
 }
 
 #[test]
-fn a_vision_transformer_classifies_one_position() {
+fn vit_l_16_parameters_and_forward_flops_match_published_values() {
     let vit = named("vit-l-16");
     assert!(vit.patch == Some(Count::new(768)) && vit.head == Head::Classes(Count::new(1000)) && !vit.causal);
     assert!((vit.params() / 304.33e6 - 1.0).abs() < 0.003, "{}", vit.params());
@@ -135,7 +135,7 @@ fn a_vision_transformer_classifies_one_position() {
 }
 
 #[test]
-fn hybrids_count_every_kind_of_layer() {
+fn hybrid_model_parameters_match_published_counts() {
     for (id, total, active) in [
         ("nemotron-h-8b", 8.1e9, 8.1e9),
         ("nemotron-h-56b", 56.3e9, 56.3e9),
@@ -158,7 +158,7 @@ fn hybrids_count_every_kind_of_layer() {
 }
 
 #[test]
-fn linear_mixers_do_not_mind_long_sequences() {
+fn linear_mixer_time_per_token_is_independent_of_length() {
     let c = Constants::default();
     let per_token = |id: &str, seq: f64| {
         let i = TrainingInput { global: 8.0, ..on(id, seq, 1.0) };
@@ -172,7 +172,7 @@ fn linear_mixers_do_not_mind_long_sequences() {
 }
 
 #[test]
-fn sparse_attention_pays_for_its_indexer_and_saves_on_long_sequences() {
+fn sparse_attention_costs_more_flops_when_short_and_fewer_when_long() {
     let (dense, sparse) = (named("deepseek-v3"), named("deepseek-v3.2"));
     assert_eq!(sparse.indexer.map(|x| x.top_k), Some(Count::new(2048)));
     assert!(sparse.mean_context(65_536.0) < 2048.0);
@@ -192,7 +192,7 @@ fn windows_of_the_catalog_are_used() {
 }
 
 #[test]
-fn more_flops_never_slow_stages_that_the_host_comes_to_bound() {
+fn step_time_does_not_rise_with_flops_in_host_bound_stages() {
     let c = Constants::default();
     let [five, six] = [5, 6].map(|layers| Some(Count::new(layers)));
     let job = TrainingInput {

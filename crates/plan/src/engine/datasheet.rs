@@ -256,7 +256,7 @@ mod tests {
     use atlas_catalog::Catalog;
 
     #[test]
-    fn every_model_keeps_the_parameters_that_the_catalog_counts() {
+    fn architecture_parameter_counts_match_the_catalog() {
         let catalog = Catalog::built_in();
         let mut n = 0;
         for entry in catalog.models() {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn it_counts_what_the_catalog_counts() {
+    fn residual_network_counts_match_the_catalog() {
         let network = Convolutional::resnet_50();
         let plain = residual(&network);
         assert_eq!(plain.params(), network.parameters());

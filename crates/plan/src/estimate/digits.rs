@@ -87,7 +87,7 @@ mod tests {
     use crate::estimate::Format;
 
     #[test]
-    fn the_number_written_is_the_value_divided_by_its_scale() {
+    fn formatted_number_is_the_value_divided_by_its_scale() {
         let formats = [Format::Si, Format::Percent, Format::Usd, Format::Duration, Format::Hours, Format::Energy];
         for format in formats.into_iter().chain([Format::Mass, Format::Count]) {
             for digits in [BRIEF_DIGITS, DIGITS] {

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_figure_apart_from_all_others_is_best() {
+    fn only_a_value_with_disjoint_interval_is_best() {
         use Rank::{Best, Tied, Unmarked};
         let apart = [at(10.0, 9.0, 11.0), at(5.0, 4.0, 6.0), None];
         assert_eq!(ranks(&apart, Direction::Higher), [Best, Unmarked, Unmarked]);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_alone_and_figures_all_alike_are_unmarked() {
+    fn single_or_equal_values_are_unmarked() {
         assert_eq!(ranks(&[at(1.0, 1.0, 1.0), None], Direction::Higher), [Rank::Unmarked; 2]);
         assert_eq!(ranks(&[at(1.0, 0.5, 2.0), at(1.0, 0.9, 1.1)], Direction::Higher), [Rank::Unmarked; 2]);
         let endless = [at(f64::INFINITY, f64::INFINITY, f64::INFINITY), at(3.0, 3.0, 3.0)];
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn engines_that_reason_compare_with_one_another_alone() {
+    fn only_analytical_and_event_engines_are_mutually_comparable() {
         assert!(comparable(Engine::Analytical, Engine::Event));
         assert!(!comparable(Engine::Analytical, Engine::SemiEmpirical));
         assert!(comparable(Engine::SemiEmpirical, Engine::SemiEmpirical));

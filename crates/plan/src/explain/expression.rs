@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn equations_are_written_as_they_are_computed() {
+    fn expression_text_matches_its_computation() {
         let written = (term("a", 2.0) + term("b", 3.0)) * term("c", 4.0) / (term("d", 5.0) - term("a", 2.0));
         assert_eq!(written.expression.symbols(&written.terms), "(a + b) × c / (d − a)");
         assert_eq!(written.expression.numbers(&written.terms), "(2 + 3) × 4 / (5 − 2)");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_nest() {
+    fn min_max_and_ceiling_expressions_nest() {
         let written = max(term("a", 2.0), min(term("b", 9.0), term("c", 7.0))) * 2.0;
         assert_eq!(written.expression.symbols(&written.terms), "max(a, min(b, c)) × 2");
         assert_eq!(written.value(), 14.0);

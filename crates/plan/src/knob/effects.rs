@@ -236,7 +236,7 @@ fn every_knob_listed_for_a_shipped_pair_changes_an_answer() {
 }
 
 #[test]
-fn knobs_that_need_another_knob_are_listed_with_it() {
+fn knobs_without_effect_are_unlisted_and_the_reason_is_noted() {
     let library = library();
     for (target, workload, set, knob, why) in [
         ("h100-sxm-8", "llama3.1-70b-serve", "ep=4", Knob::Ep, "the model has no experts"),
@@ -346,7 +346,7 @@ fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
 }
 
 #[test]
-fn a_preset_states_formats_of_weights_and_products_and_what_they_take() {
+fn precision_preset_expands_to_weight_compute_and_bit_settings() {
     let library = library();
     let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
     let of = |set: &[&str]| said(&parts, &overrides(Engine::Analytical, set));
@@ -360,7 +360,7 @@ fn a_preset_states_formats_of_weights_and_products_and_what_they_take() {
 }
 
 #[test]
-fn an_overlap_that_the_software_lacks_is_named() {
+fn unsupported_expert_overlap_is_noted_without_vpp() {
     let library = library();
     let parts = Parts::find(&library, "h800-sxm-2048", "deepseek-v3-train").unwrap();
     let of = |set: &[&str]| said(&parts, &overrides(Engine::Analytical, set));
@@ -370,7 +370,7 @@ fn an_overlap_that_the_software_lacks_is_named() {
 }
 
 #[test]
-fn tokens_are_sent_straight_to_experts_over_links_and_not_over_pcie() {
+fn deepep_dispatch_is_supported_over_links_and_not_over_pcie() {
     let library = library();
     let layout = ["tp=1", "attention_dp=4", "ep=4", "moe_dispatcher=deepep"];
     for (target, links) in [("h100-sxm-8", true), ("rtx-4090-8", false)] {

@@ -6,7 +6,7 @@ fn fabrics() -> Vec<(Arc<str>, f64)> {
 }
 
 #[test]
-fn a_number_may_be_followed_by_the_unit_of_its_knob() {
+fn knob_parse_accepts_the_unit_of_the_knob() {
     let value = |knob: Knob, text: &str| knob.parse(text, &[]).ok();
     for text in ["48", "$48", "$48/h", "48 $/h", "48/h", "$ 48"] {
         assert_eq!(value(Knob::HourlyUsd, text), Some(Setting::Number(48.0)), "{text}");
@@ -19,7 +19,7 @@ fn a_number_may_be_followed_by_the_unit_of_its_knob() {
 }
 
 #[test]
-fn values_are_read_as_people_type_them() {
+fn knob_parse_accepts_suffixes_case_and_spaces_and_rejects_invalid() {
     assert_eq!(Knob::Prompt.parse("8k", &[]).unwrap(), Setting::Number(8000.0));
     assert_eq!(Knob::Prompt.parse(" 32_768 ", &[]).unwrap(), Setting::Number(32768.0));
     assert_eq!(Knob::CudaGraphs.parse("ON", &[]).unwrap(), Setting::Toggle(true));
@@ -41,7 +41,7 @@ fn values_are_read_as_people_type_them() {
 }
 
 #[test]
-fn names_forgive_slips() {
+fn knob_names_accept_aliases_and_typos_get_a_suggestion() {
     assert_eq!(Knob::named("cuda-graphs").unwrap(), Knob::CudaGraphs);
     assert_eq!(Knob::named("ISL").unwrap(), Knob::Prompt);
     assert_eq!(Knob::named("microbach").unwrap_err().to_string(), "no knob `microbach`; did you mean `microbatch`?");
@@ -50,7 +50,7 @@ fn names_forgive_slips() {
 }
 
 #[test]
-fn steps_stay_within_bounds_and_come_back() {
+fn knob_step_stays_within_bounds_and_is_reversible() {
     let up = |knob: Knob, from: f64| knob.step(&Setting::Number(from), 1, &[]);
     let down = |knob: Knob, from: f64| knob.step(&Setting::Number(from), -1, &[]);
     assert_eq!(up(Knob::Tp, 8.0), Setting::Number(16.0));

@@ -28,7 +28,7 @@ fn step_of(library: &Library, target: &str, options: &StepOptions) -> Result<Ste
 }
 
 #[test]
-fn the_parts_of_a_step_sum_to_it_unless_pools_run_side_by_side() {
+fn step_parts_sum_to_the_step_time_unless_pools_run_asynchronously() {
     let library = library();
     let whole = step_of(&library, "h100-sxm-64", &BASE).unwrap();
     let parts: f64 = whole.parts().iter().map(|(_, seconds)| seconds).sum();
@@ -69,7 +69,7 @@ fn every_setting_of_a_step_changes_it() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_words() {
+fn invalid_post_training_step_is_refused_with_a_reason() {
     let library = library();
     let refused = |target, what: &StepOptions| step_of(&library, target, what).unwrap_err().to_string();
     assert!(
@@ -92,7 +92,7 @@ fn what_cannot_be_is_refused_in_words() {
 }
 
 #[test]
-fn fine_tuning_meets_published_figures() {
+fn fine_tuning_rates_are_within_20_percent_of_published() {
     let library = library();
     // Tokens/s per accelerator: DGX Cloud benchmarking 25.02, Llama 3 70B on H100 in bf16.
     for (target, workload, nodes, published) in

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replicas_divide_the_batch_and_billions_of_them_are_not_tried() {
+    fn replica_search_matches_brute_force_and_handles_maximum_counts() {
         for most in 1..70 {
             for global in 1..300 {
                 for micro in 1..4 {

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_heeded_can_be_swept_but_the_seed() {
+    fn only_used_knobs_except_the_seed_have_a_sweep_axis() {
         each(|scenario, _, knob, axis| {
             let sweepable = scenario.uses(knob) && knob != Knob::Seed;
             assert!(axis.is_none() || sweepable, "{}", knob.name());

@@ -157,7 +157,7 @@ mod tests {
     use atlas_document::Sources;
 
     #[test]
-    fn every_pair_has_compromises_of_which_none_beats_another() {
+    fn every_pareto_front_has_several_non_dominated_points() {
         let library = Library::load(&Sources::built_in(), None);
         for (target, workload) in [("h100-sxm-8", "llama3.1-70b-serve"), ("h100-sxm-128", "llama3.1-70b-train")] {
             let parts = Parts::find(&library, target, workload).unwrap();

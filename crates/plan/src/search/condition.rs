@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_read_in_the_units_people_write() {
+    fn condition_parse_accepts_units_and_scales() {
         let bound = |text: &str| match Condition::parse(text).unwrap() {
             Condition::Figure(metric, relation, bound) => (metric.name, relation, bound),
             other => ("none", Relation::Equal, format!("{other}").len() as f64),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_can_be_typed_again_as_it_is_shown() {
+    fn condition_bound_text_parses_back_to_the_same_condition() {
         for text in ["tpot<=50", "ttft<=2s", "time_to_train<=30d", "headroom>=10%", "usd_per_hour<=1500", "power<=20kW"]
         {
             let condition = Condition::parse(text).unwrap();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_condition_is_refused_in_words() {
+    fn invalid_condition_is_refused_with_a_reason() {
         for (text, part) in [
             ("tpot", "expected METRIC<=NUMBER"),
             ("tpott<=5", "did you mean `tpot`?"),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_is_no_number_satisfies_nothing() {
+    fn nan_satisfies_no_relation() {
         for relation in [Relation::AtMost, Relation::AtLeast, Relation::Below, Relation::Above, Relation::Equal] {
             assert!(!relation.holds(f64::NAN, 1.0));
         }

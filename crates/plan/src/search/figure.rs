@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_leads_to_a_metric_and_none_twice() {
+    fn every_metric_name_is_unique_and_resolves_to_a_metric() {
         let mut seen = std::collections::BTreeSet::new();
         for name in names() {
             assert!(named(name).is_some(), "{name}");

@@ -48,7 +48,7 @@ mod tests {
     use atlas_document::Sources;
 
     #[test]
-    fn prices_of_different_kinds_are_named_until_one_is_chosen() {
+    fn mixed_price_kinds_are_noted_until_a_price_basis_is_set() {
         let library = Library::load(&Sources::built_in(), None);
         let of = |target: &str, basis: Option<&str>| {
             let parts = Parts::find(&library, target, "llama3.1-8b-serve").unwrap();

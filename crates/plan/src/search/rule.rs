@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn division_is_of_whole_numbers_and_never_into_nothing() {
+    fn divides_requires_a_nonzero_exact_divisor() {
         assert!(divides(8.0, 64.0) && divides(1.0, 1.0));
         assert!(!divides(3.0, 64.0) && !divides(128.0, 64.0) && !divides(0.0, 64.0));
     }

@@ -307,7 +307,7 @@ mod tests {
 
     /// On Hopper, the rate of large GEMMs is limited by power; on Ampere by the peak rate, and there is no note.
     #[test]
-    fn where_power_is_the_limit_the_peak_moves_nothing_and_that_is_said() {
+    fn peak_flops_has_no_swing_and_a_note_where_power_is_the_limit() {
         let library = Library::load(&Sources::built_in(), None);
         for (target, limited) in [("h100-sxm-8", true), ("a100-sxm-80gb-8", false)] {
             let parts = Parts::find(&library, target, "llama3.1-8b-train").unwrap();
@@ -321,7 +321,7 @@ mod tests {
 
     /// Weights with 7.2 bits and KV caches in TF32 do not exist.
     #[test]
-    fn formats_are_moved_to_the_next_size_that_the_machine_supports() {
+    fn sensitivity_moves_formats_to_the_next_supported_size() {
         let library = Library::load(&Sources::built_in(), None);
         let moves = |target: &str, settings: &[(Knob, &str)], knob: Knob| {
             let parts = Parts::find(&library, target, "llama3.1-70b-serve").unwrap();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_price_moves_cost_and_nothing_else() {
+    fn price_swing_affects_cost_but_not_throughput() {
         let library = Library::load(&Sources::built_in(), None);
         let parts = Parts::find(&library, "NVIDIA_H100_8x_NVLink", "gpt5_1t_inference").unwrap();
         let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_ranges_divisors_and_all() {
+    fn axis_values_parse_lists_ranges_divisors_and_all() {
         assert_eq!(numbers("tp=1,2, 4,8,2").unwrap(), [1.0, 2.0, 4.0, 8.0]);
         assert_eq!(numbers("micro=1..16").unwrap(), [1.0, 2.0, 4.0, 8.0, 16.0]);
         assert_eq!(numbers("micro=3..13").unwrap(), [3.0, 6.0, 12.0]);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_axis_is_refused_in_words() {
+    fn invalid_axis_is_refused_with_a_reason() {
         for (text, part) in [
             ("tp", "expected knob=VALUES"),
             ("tp=", "expected knob=VALUES"),
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_numbered_with_the_last_axis_turning_fastest() {
+    fn sweep_points_are_numbered_with_the_last_axis_fastest() {
         let space = Space::of(vec![Axis::of(Knob::Tp, [1.0, 2.0]), Axis::of(Knob::Pp, [1.0, 2.0, 4.0])]).unwrap();
         assert_eq!(space.size(), 6);
         let at = |point| space.settings(point).map(|(_, value)| value.to_string()).collect::<Vec<_>>();

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn every_point_is_answered_once_in_order_as_if_it_were_alone() {
+    fn sweep_visits_points_in_order_and_matches_single_estimates() {
         let sweep = sweep();
         let all = rows(&sweep, 0);
         assert_eq!(all.len(), 9000);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbors_in_training_are_answered_as_if_each_were_alone() {
+    fn training_sweep_matches_single_estimates_for_any_axis_order() {
         let library = Library::load(&Sources::built_in(), None);
         let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
         let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_that_goes_on_ends_as_one_that_never_stopped() {
+    fn resumed_sweep_yields_the_remaining_rows_of_a_full_sweep() {
         let sweep = sweep();
         let all = rows(&sweep, 0);
         for from in [1, 4096, 4499, 4500, 8999] {
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_sweep_says_where_it_stopped() {
+    fn cancelled_sweep_returns_the_next_point_number() {
         let sweep = sweep();
         let gauge = Gauge::default();
         let mut rows = 0;
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_knows_where_the_scenario_stands() {
+    fn grid_marks_the_cell_of_the_current_scenario() {
         let mut sweep = sweep();
         sweep.contenders.truncate(1);
         let scenario = sweep.contenders[0].1.clone();
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_contender_refuses_is_an_empty_cell_and_the_others_stay_in_place() {
+    fn refused_grid_cell_is_infeasible_and_the_grid_keeps_its_size() {
         let mut sweep = sweep();
         let (h100, groq) = (sweep.contenders[0].clone(), sweep.contenders[1].clone());
         let names = |parts: &Parts| parts.fabrics().iter().map(|(name, _)| Arc::clone(name)).collect::<Vec<_>>();

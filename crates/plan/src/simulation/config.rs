@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn simulation_config_yaml_round_trips() {
         for text in [
             "name: x\nhardware: {gpu_model: H100}\ntraining: {num_nodes: 2, communication_pattern: alltoall}\n",
             "target: h100-sxm-8\nworkload: llama3.1-8b-train\nset: {tp: 4, overlap: off}\nsimulate: {steps: 3, arrivals: 'gamma:2', mtbf: 50000h}\n",
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_come_at_once_with_their_places() {
+    fn config_reports_all_errors_at_once_with_positions() {
         let text = "hardware: {gpu_model: A100, memory_gb: lots}\ntraining:\n  num_nodes: 0\n  communication_pattern: rings\n\
                     network: {topology_type: star}\nsimulate:\n  stepps: 3\n  jitter: -1\n";
         let (config, complaints) = read(text);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_predecessor_document_s_example_is_read() {
+    fn example_config_of_the_predecessor_is_parsed() {
         let text = "name: \"my_experiment\"\ndescription: \"Large-scale LLM training\"\n\nhardware:\n  gpu_model: \"H100\"\n  \
                     compute_tflops: 989.0\n  memory_gb: 80.0\n  network_bandwidth_gbps: 200.0\n  num_gpus_per_node: 8\n\nmodel:\n  \
                     model_type: \"transformer\"\n  num_layers: 48\n  hidden_size: 2048\n  num_attention_heads: 32\n  sequence_length: \

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_come_in_order_and_the_share_ends_at_one() {
+    fn gauge_returns_results_in_order_and_its_share_ends_at_one() {
         let gauge = Gauge::of(20);
         let answers = gauge.each(20, |number, _| number * number);
         assert_eq!(answers, (0..20).map(|n| n * n).collect::<Vec<_>>());
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_gauge_still_does_the_first_and_tells_it() {
+    fn cancelled_gauge_runs_only_the_first_item_with_cancelled_progress() {
         let gauge = Gauge::of(5);
         gauge.cancel();
         assert_eq!(gauge.each(5, |_, progress| progress.cancelled()), [true]);

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_read_one_by_one_and_laid_over_each_other() {
+    fn options_parse_individually_and_merge() {
         let steps = Options::read("steps", "20").unwrap();
         let both = Options::read("slow_factor", "2.5").unwrap().or(steps);
         assert_eq!((both.steps, both.slow_factor, both.seed()), (Some(20), Some(2.5), 1337));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_say_what_was_expected() {
+    fn option_errors_state_the_expected_value() {
         assert!(Options::read("stepps", "1").unwrap_err().contains("did you mean `steps`?"));
         assert!(Options::read("arrivals", "often").unwrap_err().contains("expected"));
         assert!(Options::read("jitter", "-1").unwrap_err().contains("0 to 10"));

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_computed_apart_and_joined_equal_those_computed_together() {
+    fn partial_runs_joined_equal_a_single_run() {
         let catalog = &atlas_catalog::Catalog::built_in();
         let gauge = Gauge::default();
         let options = super::super::Options { jitter: Some(0.1), ..super::super::Options::default() };
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_torn_or_of_other_work_is_refused() {
+    fn malformed_run_line_is_refused() {
         for line in ["", "1", "a,2,3.5", "1,2,x", "-1,2,3"] {
             assert_eq!(RunFigures::read(line), None, "{line}");
         }

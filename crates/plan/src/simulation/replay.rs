@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_a_recorded_step_add_up() {
+    fn recorded_step_is_split_into_compute_communication_and_idle() {
         let tasks = vec![
             task(TaskKind::Matrix, 0, 1.0, 0.25, &[]),
             task(reduce(1e6), 1, 2.0, 0.0, &[0]),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn collectives_take_what_the_model_of_collectives_gives() {
+    fn replayed_collectives_take_the_modeled_time() {
         let machine = machine("nvidia-h100-sxm-80gb");
         let hardware = Hardware { machine: &machine, accelerators: 8.0, from: None };
         let found = answer(&trace(vec![task(reduce(1e9), 0, 1.0, 0.0, &[])]), Some(&hardware)).unwrap();

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn azure_s_columns_and_times_are_read() {
+    fn azure_trace_parses_and_reports_malformed_lines() {
         let text = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n\
                     2023-11-16 18:15:50.9951690,396,109\n";
         assert_eq!(plain(&azure(text).unwrap()), [(0.0, 374, 44), (4.314579, 396, 109)]);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn mooncake_s_lines_are_read_with_their_pieces() {
+    fn mooncake_trace_parses_with_prefix_hashes() {
         let text = r#"{"timestamp": 3000, "input_length": 1024, "output_length": 5, "hash_ids": [0, 7]}
 
 {"timestamp": 1000, "input_length": 10, "output_length": 6}"#;
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn benchmark_results_are_read_in_detail_only() {
+    fn only_detailed_benchmark_results_are_parsed() {
         let timed = r#"{"input_lens": [3, 4], "output_lens": [5, 6], "start_times": [12.5, 12.0]}"#;
         assert_eq!(plain(&benchmark(timed).unwrap()), [(0.0, 4, 6), (0.5, 3, 5)]);
         let spread = r#"{"input_lens": [3, 4], "output_lens": [5, 6], "request_rate": 4.0, "other": null}"#;

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_reads_what_it_writes() {
+    fn option_values_round_trip_through_text() {
         fn round<T: FromStr<Err = String> + fmt::Display + PartialEq + fmt::Debug>(text: &str) {
             let word: T = text.parse().unwrap();
             assert_eq!(word.to_string().parse::<T>().unwrap(), word, "{text}");
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_says_what_was_expected() {
+    fn invalid_option_values_state_what_is_expected() {
         for bad in ["gamma", "gamma:0", "poisson:-1", "closed:0", "trace:", "often", "gamma:1:x"] {
             let error = bad.parse::<ArrivalsWord>().unwrap_err();
             assert!(error.contains("expected") && error.contains(bad), "{error}");

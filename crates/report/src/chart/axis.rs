@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round_and_hold_the_values() {
+    fn axis_ticks_are_round_numbers_that_enclose_the_values() {
         assert_eq!(labels(&Axis::linear(""), &[3.0, 97.0]), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(labels(&Axis::linear(""), &[1300.0]), ["0", "500", "1000", "1500"]);
         assert_eq!(labels(&Axis::log(""), &[12.0, 90_000.0]), ["10", "100", "1000", "10k", "100k"]);

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_infeasible_cell_has_no_shade_and_the_scenario_has_a_frame() {
+    fn heatmap_leaves_infeasible_cells_unshaded_and_frames_the_scenario() {
         let cell = |share, shown: &str| (share, shown.to_owned());
         let chart = Heat {
             title: "t".to_owned(),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn swings_go_to_both_sides_of_one_line() {
+    fn tornado_bars_extend_from_one_line_in_proportion_to_change() {
         let swing = |down, up| Swing { name: "x".to_owned(), moves: [(down, "d".to_owned()), (up, "u".to_owned())] };
         let drawing = tornado("t", &[swing(Some(-0.5), Some(0.25)), swing(None, Some(0.1))], 600.0).unwrap();
         let bars: Vec<[f64; 4]> = drawing
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_keep_their_shares_of_the_time() {
+    fn task_widths_are_proportional_to_duration() {
         let task = |kind, from, to| Task { kind, span: (from, to), tooltip: String::new() };
         let all = vec![("a".to_owned(), vec![task(0, 0.0, 1.0), task(1, 1.0, 4.0)])];
         let drawing = lanes("t", &all, &[(2.0, "2 s".to_owned())], &["f".to_owned()], 500.0).unwrap();

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chart_is_painted_with_its_words_and_colors() {
+    fn png_chart_contains_text_and_series_colors() {
         let series = |name: &str, y| Series { name: name.to_owned(), points: vec![(0.0, y), (9.0, 9.0)], joined: true };
         let chart = Plot {
             title: "rise".to_owned(),

@@ -178,7 +178,7 @@ mod tests {
     const RED: [u8; 3] = [200, 0, 0];
 
     #[test]
-    fn only_what_is_covered_is_opaque() {
+    fn only_covered_pixels_are_opaque() {
         let mut sheet = Sheet::clear(20, 10);
         sheet.line((2.0, 5.0), (18.0, 5.0), 1.5, RED);
         assert_eq!(sheet.pixels[5 * 20 + 10], [200, 0, 0, 255]);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_of_few_colors_is_sent_with_a_palette_and_one_of_many_without() {
+    fn png_uses_a_palette_only_for_few_colors() {
         let mut sheet = Sheet::clear(300, 200);
         sheet.line((2.0, 5.0), (298.0, 190.0), 1.5, RED);
         let png = sheet.to_png().unwrap();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn on_white_a_half_covered_pixel_is_half_the_color() {
+    fn half_covered_pixel_on_white_is_blended() {
         let mut sheet = Sheet::white(1, 1);
         sheet.cover(0, 0, [0; 3], 0.5);
         assert_eq!(sheet.pixels, [[128, 128, 128, 255]]);

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_cannot_break_out_of_the_document() {
+    fn svg_escapes_names_and_titles() {
         let series = vec![Series { name: "<b>".to_owned(), points: vec![(1.0, 2.0), (3.0, 4.0)], joined: true }; 2];
         let chart = Plot {
             title: "a & b".to_owned(),

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rising_line_rises_and_stays_inside() {
+    fn text_plot_of_a_rising_line_rises_within_the_width() {
         let text = draw(&plot(vec![(0.0, 0.0), (100.0, 100.0), (f64::NAN, 3.0)]), 40, 14, true);
         assert!(text.lines().all(|line| line.width() <= 41), "{text}");
         assert!(text.contains('◆') && text.contains("└"));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn ascii_charts_are_ascii_and_too_small_areas_stay_empty() {
+    fn ascii_plot_is_ascii_and_small_or_empty_plots_are_blank() {
         let text = draw(&plot(vec![(1.0, 1.0), (9.0, 4.0)]), 40, 14, false);
         assert!(text.is_ascii() && text.contains("o line"), "{text}");
         assert_eq!(draw(&plot(vec![(1.0, 1.0)]), 8, 5, true), "");

@@ -80,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn differences_name_what_ran_and_what_was_configured() {
+    fn differences_list_measured_and_configured_values() {
         let setting = |group, field, value| Setting { group, field, value };
         let plan = Plan {
             file: "config.yaml".to_owned(),

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_outside_the_code_page_are_spelled_out() {
+    fn characters_outside_the_code_page_are_substituted() {
         assert_eq!(encode("a – b ≤ µ→€"), [b"a ".as_slice(), &[0x96], b" b <= ", &[0xb5], b"->", &[0x80]].concat());
         assert_eq!(encode("模型"), b"??");
     }

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caption_stands_on_the_page_of_its_chart() {
+    fn caption_is_on_the_page_of_its_chart() {
         let plot = Block::Plot(Plot {
             title: "plot".to_owned(),
             across: Axis::linear("x"),

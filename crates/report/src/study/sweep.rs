@@ -235,7 +235,7 @@ b,w,4,2,,,fits
 ";
 
     #[test]
-    fn the_best_points_are_those_that_can_run() {
+    fn sweep_summary_lists_only_feasible_points_and_names_the_best() {
         let document = read(FILE.as_bytes(), "x.csv", None).unwrap();
         let text = document.write(DocumentFormat::Markdown);
         assert!(text.contains("6 points, of which 4 can run"), "{text}");
@@ -248,7 +248,7 @@ b,w,4,2,,,fits
     }
 
     #[test]
-    fn records_that_are_no_sweep_are_refused_with_a_reason() {
+    fn invalid_sweep_file_is_refused_with_a_reason() {
         for (text, objective, part) in [
             ("", None, "no metric columns"),
             ("a,b\n1,2\n", None, "no metric columns"),

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_under_leaves_of_their_own_do_not_disturb_each_other() {
+    fn jobs_on_disjoint_uplinks_do_not_slow_each_other() {
         assert_eq!(slowdowns(fabric(8.0), &[&[0, 1, 2, 3], &[4, 5, 6, 7]], SENDING), [1.0, 1.0]);
         // Jobs that use different uplinks do not contend either: on leaves 0 and 1, and on 2 and 3.
         assert_eq!(slowdowns(fabric(4.0), &[&[0, 4], &[8, 12]], SENDING), [1.0, 1.0]);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn contention_first_delays_exposed_communication() {
+    fn contention_slowdown_is_bounded_by_the_collective_share() {
         // A fifth of the step, half of which overlaps: whatever the offsets of the jobs, only that fifth can take
         // longer.
         let some = Traffic { step: 1.0, collectives: 0.2, hidden: 0.1 };

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_do_not_fit_together_take_turns() {
+    fn gang_jobs_exceeding_capacity_alternate_time_slices() {
         let out = run_of(10.0, 8, vec![job(0.0, 8, 100.0), job(0.0, 8, 40.0)]);
         // Time slices of ten seconds: the second job has completed its forty seconds after four slices of each.
         let (long, short) = (out.jobs[0].unwrap(), out.jobs[1].unwrap());
@@ -254,13 +254,13 @@ mod tests {
     }
 
     #[test]
-    fn two_that_fit_together_run_as_if_alone() {
+    fn gang_jobs_within_capacity_run_without_delay() {
         let out = run_of(10.0, 8, vec![job(0.0, 4, 100.0), job(5.0, 4, 40.0)]);
         assert_eq!((out.jobs[0].unwrap().end, out.jobs[1].unwrap().end), (100.0, 45.0));
     }
 
     #[test]
-    fn short_turns_share_the_machine_and_all_work_is_done() {
+    fn short_gang_slices_approach_processor_sharing() {
         let jobs: Vec<Job> = (1..=6).map(|k| job(0.0, 8, 100.0 * f64::from(k))).collect();
         let out = run_of(0.01, 8, jobs.clone());
         // Processor sharing: the k-th shortest of the jobs ends after its own work, that of the shorter jobs, and what

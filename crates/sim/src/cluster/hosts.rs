@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_packed_under_one_leaf_or_spread_over_all() {
+    fn allocation_packs_hosts_under_one_leaf_or_spreads_over_leaves() {
         let mut packed = Hosts::new(64, &fabric(Placement::Packed));
         assert_eq!(packed.allocate(16), [(0, 8), (1, 8)]);
         // The leaf with fewer free accelerators suffices.
@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_job_gets_its_accelerators_and_none_is_lost(
+        fn allocation_grants_the_requested_size_and_conserves_accelerators(
             all in 1u32..200, sizes in prop::collection::vec(1u32..60, 1..20), spread in any::<bool>(),
         ) {
             let placement = if spread { Placement::Spread } else { Placement::Packed };

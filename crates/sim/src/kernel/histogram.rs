@@ -83,7 +83,7 @@ mod tests {
     use crate::kernel::{Quantiles, Stream};
 
     #[test]
-    fn quantiles_are_those_of_the_sample_to_a_bin() {
+    fn histogram_quantiles_match_the_sample_within_one_bin() {
         let mut stream = Stream::new(5, 0, 0);
         let mut sample: Vec<f64> = (0..20_000).map(|_| 1e-3 * stream.exponential()).collect();
         let mut histogram = Histogram::default();

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_of_several_reports_its_share_of_the_progress() {
+    fn staged_progress_maps_to_its_part_of_the_share() {
         let progress = Progress::new();
         assert_eq!(progress.share(), 0.0);
         progress.set(0.5);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_work_has_a_size() {
+    fn counted_progress_reports_done_total_and_share() {
         let progress = Progress::new();
         progress.expect(8);
         progress.advance(2);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_the_whole_cancels_parts_which_count_separately() {
+    fn cancelling_progress_cancels_its_separately_counted_parts() {
         let whole = Progress::new();
         whole.expect(10);
         let part = whole.part();

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_differ_by_every_part_of_their_name() {
+    fn streams_differ_by_seed_and_both_indices() {
         let first = Stream::new(1, 2, 3).bits();
         for other in [Stream::new(2, 2, 3), Stream::new(1, 3, 3), Stream::new(1, 2, 4), Stream::new(1 << 32, 2, 3)] {
             assert_ne!(first, other.clone().bits());
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_numbers_are_uniform() {
+    fn uniform_draws_have_uniform_moments_and_range() {
         let mut stream = Stream::new(7, 0, 0);
         let n = 100_000;
         let (mut sum, mut squares, mut least, mut most) = (0.0, 0.0, 1.0f64, 0.0f64);

@@ -196,7 +196,7 @@ fn two_jobs_on_the_same_links_take_twice_as_long_and_on_others_do_not() {
 }
 
 #[test]
-fn bytes_are_counted_as_nccl_tests_count_them_and_none_is_lost() {
+fn bus_bandwidth_matches_nccl_tests_and_link_bytes_are_conserved() {
     let out =
         simulate(&input(one_switch(1, 8, LINK, LINK), vec![job(Operation::AllReduce, RING, 8e9)]), 1, &Progress::new())
             .unwrap();
@@ -208,7 +208,7 @@ fn bytes_are_counted_as_nccl_tests_count_them_and_none_is_lost() {
 }
 
 #[test]
-fn one_rank_or_no_bytes_take_no_time_and_problems_are_reported_at_once() {
+fn trivial_collectives_take_no_time_and_all_problems_are_reported() {
     assert_eq!(timed(one_switch(1, 1, LINK, LINK), Operation::AllReduce, RING, 1e9), 0.0);
     assert_eq!(timed(one_switch(1, 4, Wire { latency: 0.0, ..LINK }, LINK), Operation::AllReduce, RING, 0.0), 0.0);
     let broken = Wire { bandwidth: f64::NAN, latency: -1.0 };

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rank_reaches_the_root_and_is_a_leaf_in_one_of_two_trees() {
+    fn double_tree_is_shallow_and_each_rank_is_inner_in_at_most_one() {
         for ranks in 2..70 {
             let pair = Tree::pair(ranks);
             let mut inner = vec![0; ranks as usize];

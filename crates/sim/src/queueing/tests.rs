@@ -134,7 +134,7 @@ fn waits_match_the_kiefer_wolfowitz_recursion() {
 }
 
 #[test]
-fn littles_law_holds_in_every_run() {
+fn mean_queue_length_satisfies_littles_law() {
     let input = station(Distribution::Gamma { mean: 1.0, cv: 1.3 }, exponential(2.5), 3);
     let o = simulate(&input, 5, &Progress::new());
     // The arrival rate is 1 per second.

@@ -110,7 +110,7 @@ fn consistent(o: &Output, requests: usize) {
 }
 
 #[test]
-fn every_request_finishes_and_sums_match() {
+fn every_request_finishes_with_consistent_records() {
     let mut input = busy_input();
     consistent(&simulated(&input), 600);
     input.arrivals = Arrivals::Gamma { rate: 12.0, cv: 3.0 };
@@ -176,7 +176,7 @@ fn bursts_wait_longer_than_poisson_and_high_load_longer_than_low() {
 }
 
 #[test]
-fn a_schedule_s_phases_have_their_rates() {
+fn arrival_phases_have_their_stated_rates() {
     let mut input = busy_input();
     input.requests = 100_000;
     input.arrivals = Arrivals::Phases(vec![
@@ -213,7 +213,7 @@ fn a_trace_is_replayed_as_recorded() {
 }
 
 #[test]
-fn shared_prefixes_save_prefill_and_affinity_finds_more_of_them() {
+fn shared_prefixes_lower_ttft_and_affinity_routing_raises_hits() {
     let mut input = busy_input();
     input.system.layout.dp = Count::new(4);
     input.lengths.isl = Distribution::Constant(2000.0);
@@ -235,7 +235,7 @@ fn shared_prefixes_save_prefill_and_affinity_finds_more_of_them() {
 }
 
 #[test]
-fn separate_pools_keep_decoding_undisturbed() {
+fn disaggregated_pools_lower_simulated_p99_itl() {
     let mut input = busy_input();
     input.lengths.isl = Distribution::LogNormal { mean: 3000.0, cv: 0.5 };
     input.system.layout.dp = Count::new(4);
@@ -308,7 +308,7 @@ fn all_invalid_settings_are_reported_at_once() {
 }
 
 #[test]
-fn a_run_that_does_not_end_is_an_error() {
+fn run_exceeding_the_event_limit_is_an_error() {
     let mut input = busy_input();
     input.max_events = 1000;
     let problems = simulate(&input, 1, &Progress::new()).unwrap_err();

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn micro_batches_in_flight_match_the_closed_form() {
+    fn peak_memory_per_pipeline_schedule_matches_the_closed_form() {
         for (schedule, vpp) in [
             (PipelineSchedule::OneForwardOneBackward, Count::new(2)),
             (PipelineSchedule::AllForward, Count::ONE),

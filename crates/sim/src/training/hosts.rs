@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn other_kinds_are_on_the_last_hosts_and_stages_wait_for_the_slowest() {
+    fn other_accelerator_kinds_are_placed_on_the_last_hosts() {
         let system = TrainingInput {
             tp: Count::new(8),
             pp: Count::new(2),

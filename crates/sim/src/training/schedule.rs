@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn micro_batches_in_flight_do_not_exceed_stages_to_the_end() {
+    fn micro_batches_in_flight_are_bounded_by_the_remaining_stages() {
         for stage in 0..4 {
             let mut flying = 0i32;
             for pass in order(Schedule::OneForwardOneBackward, stage, 4, 16, 1) {

@@ -99,7 +99,7 @@ fn steps_on_uniform_hardware_match_the_closed_form() {
 }
 
 #[test]
-fn programs_contain_all_of_the_closed_form_s_time() {
+fn program_times_sum_to_the_closed_form() {
     for system in [pipelined(), TrainingInput { vpp: Count::new(5), ..pipelined() }, TrainingInput::default()] {
         let costs = Costs::of(&system, &Constants::default());
         let e = estimate(&system, &Constants::default());
@@ -123,7 +123,7 @@ fn programs_contain_all_of_the_closed_form_s_time() {
 
 /// If passes take equally long on every stage and nothing is sent or reduced, the length of each schedule is known.
 #[test]
-fn schedules_have_the_lengths_of_their_papers() {
+fn schedule_bubbles_match_their_papers() {
     let mut system = pipelined();
     // No output layer and no replicas, so that nothing else is waited for.
     system.arch.vocab = Count::ONE;
@@ -258,7 +258,7 @@ fn one_slow_stage_slows_all_replicas_and_jitter_grows_with_ranks() {
 }
 
 #[test]
-fn overlap_hides_the_reduction_and_buckets_help() {
+fn overlap_and_more_buckets_shorten_the_step() {
     let slow_card = TrainingInput { sharding: Sharding::None, ..on_network(3e9, pipelined()) };
     let open = TrainingInput { software: Software { overlap_data: false, ..Software::default() }, ..slow_card };
     let step = |system: &TrainingInput, buckets| {
@@ -270,7 +270,7 @@ fn overlap_hides_the_reduction_and_buckets_help() {
 }
 
 #[test]
-fn compression_shortens_a_slow_reduction_and_a_slow_loader_sets_the_pace() {
+fn compression_shortens_the_step_and_slow_loading_bounds_it() {
     let mut input = Input::of(&on_network(3e9, pipelined()), &Constants::default());
     input.steps = 4;
     let step = |input: &Input| simulate(input, 1, &Progress::new()).unwrap().step;
@@ -287,7 +287,7 @@ fn compression_shortens_a_slow_reduction_and_a_slow_loader_sets_the_pace() {
 }
 
 #[test]
-fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
+fn timeline_has_all_tasks_and_the_critical_path_covers_the_step() {
     for schedule in [Schedule::OneForwardOneBackward, Schedule::ZeroBubble, Schedule::AllForward] {
         let system = TrainingInput { schedule, ..pipelined() };
         let input = Input { buckets: 8, ..Input::of(&system, &Constants::default()) };
@@ -410,7 +410,7 @@ fn zero_bubble_does_not_wait_for_optimizers_of_other_stages() {
 }
 
 #[test]
-fn uneven_layers_make_a_middle_stage_the_slowest() {
+fn uneven_layers_put_fewer_layers_in_the_end_stages() {
     let mut system =
         TrainingInput { pp: Count::new(32), dp: Count::ONE, accelerators: 256.0, global: 64.0, ..pipelined() };
     system.arch = Architecture { layers: Count::new(62), vocab: Count::new(1000), ..llama_70b() };

@@ -50,7 +50,7 @@ const PLACES: &[&str] = &[
 
 /// Partial redraws produce the same picture as a full redraw.
 #[test]
-fn parts_make_up_the_whole() {
+fn partial_redraws_produce_the_same_buffer_as_a_full_redraw() {
     let mut seen = [false; 3];
     for size in [(80, 24), (120, 40), (200, 60), (100, 16)] {
         for place in PLACES {
@@ -82,7 +82,7 @@ fn parts_make_up_the_whole() {
 
 /// On a wide screen, a change of target redraws everything, and the chart that arrives later redraws only itself.
 #[test]
-fn the_outlook_that_arrives_draws_itself_alone() {
+fn late_outlook_chart_marks_only_itself_stale() {
     let mut hands = TestApp::new();
     hands.app.size = (200, 60);
     hands.keys("j").work();
@@ -105,7 +105,7 @@ fn the_outlook_that_arrives_draws_itself_alone() {
 }
 
 #[test]
-fn what_two_leave_stale_is_stale_after_both() {
+fn combining_stale_regions_covers_both() {
     use crate::tui::app::Pane;
     let (knobs, results) = (DirtyRegion::Pane(Pane::Knobs), DirtyRegion::Pane(Pane::Results));
     assert_eq!(knobs.and(knobs), knobs);

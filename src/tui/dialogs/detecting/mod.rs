@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_shown_before_it_is_written() {
+    fn detected_target_is_previewed_before_it_is_written() {
         let mut hands = answered(found(1));
         let Some(Overlay::WriteBack { plan, .. }) = &hands.app.overlay else { unreachable!("{}", hands.text()) };
         let file = plan.files.first().unwrap();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_says_why_and_writes_nothing() {
+    fn empty_detection_shows_the_reason_and_opens_no_dialog() {
         let hands = answered(found(0));
         assert_eq!(hands.app.overlay, None);
         assert!(hands.text().contains("no tool reports one"), "{}", hands.text());

@@ -25,7 +25,7 @@ fn requested(h: &mut TestApp) -> Box<Export> {
 }
 
 #[test]
-fn the_dialog_proposes_a_name_and_its_ending_follows_the_format() {
+fn export_dialog_proposes_a_name_whose_extension_follows_the_format() {
     let mut h = TestApp::new();
     h.keys("WjjCx");
     assert_eq!(h.app.mode(), Mode::Exporting);
@@ -43,7 +43,7 @@ fn the_dialog_proposes_a_name_and_its_ending_follows_the_format() {
 }
 
 #[test]
-fn a_file_that_is_there_is_written_over_only_when_that_is_said() {
+fn export_overwrites_an_existing_file_only_after_confirmation() {
     let mut h = TestApp::new();
     h.keys("x<Enter>");
     let export = requested(&mut h);
@@ -62,7 +62,7 @@ fn a_file_that_is_there_is_written_over_only_when_that_is_said() {
 }
 
 #[test]
-fn every_view_has_a_document_in_every_format_it_offers() {
+fn every_view_exports_a_valid_document_in_each_format_it_offers() {
     for (keys, part, charted) in [
         ("Wjj", "How to improve it", true),
         ("WjjC", "8xMI300X", true),
@@ -110,7 +110,7 @@ fn every_view_has_a_document_in_every_format_it_offers() {
 }
 
 #[test]
-fn a_report_says_how_it_is_made_again_and_what_it_is_compared_with() {
+fn report_contains_the_command_to_reproduce_it_and_its_baseline() {
     let mut h = TestApp::new();
     h.keys("Wjj/tp<Enter><Right>");
     let text = document(&h.app, "").unwrap().write(DocumentFormat::Markdown);
@@ -119,7 +119,7 @@ fn a_report_says_how_it_is_made_again_and_what_it_is_compared_with() {
 }
 
 #[test]
-fn a_simulation_that_is_not_there_yet_is_not_waited_for() {
+fn export_does_not_wait_for_a_pending_simulation() {
     let mut h = TestApp::of(&Sources::built_in());
     h.app.now.setup.overrides.insert(Knob::Engine, Setting::Choice("event".into()));
     h.app.recompute();

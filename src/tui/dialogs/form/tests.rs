@@ -12,7 +12,7 @@ fn written(hands: &TestApp) -> String {
 }
 
 #[test]
-fn a_target_is_made_from_the_selected_one_with_a_name_of_the_catalog() {
+fn new_target_form_starts_from_the_selected_target_and_resolves_names() {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("+");
     assert!(hands.text().contains("New target"), "{}", hands.text());
@@ -26,7 +26,7 @@ fn a_target_is_made_from_the_selected_one_with_a_name_of_the_catalog() {
 }
 
 #[test]
-fn what_is_wrong_is_said_at_every_key_and_nothing_is_written() {
+fn form_validates_at_every_key_press_and_stays_open_on_errors() {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("+<C-u>h100-sxm-8");
     assert!(hands.text().contains("an entry with this name already exists"), "{}", hands.text());
@@ -37,7 +37,7 @@ fn what_is_wrong_is_said_at_every_key_and_nothing_is_written() {
 }
 
 #[test]
-fn a_workload_is_made_for_a_model_of_the_catalog() {
+fn new_workload_form_resolves_the_model_in_the_catalog() {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("W+<C-u>mine<Tab><Tab><C-u>3.1-8b<Tab>");
     assert!(hands.text().contains("llama-3.1-8b"), "{}", hands.text());
@@ -47,7 +47,7 @@ fn a_workload_is_made_for_a_model_of_the_catalog() {
 }
 
 #[test]
-fn a_price_needs_a_date_and_goes_to_the_price_book() {
+fn new_price_form_writes_provider_accelerator_basis_and_date() {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("$");
     assert!(hands.text().contains("New price") && hands.text().contains("✗"), "{}", hands.text());
@@ -60,7 +60,7 @@ fn a_price_needs_a_date_and_goes_to_the_price_book() {
 }
 
 #[test]
-fn a_profile_holds_the_efficiency_factors_of_the_target() {
+fn new_profile_form_writes_validated_efficiency_factors() {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("%");
     assert!(hands.text().contains("New profile"), "{}", hands.text());

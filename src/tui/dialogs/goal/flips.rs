@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn applying_a_flip_makes_the_figure_that_of_the_marked_target() {
+    fn applying_a_flip_equalizes_the_metric_with_the_marked_target() {
         let hands = sought();
         let flips = found(&hands);
         assert!(!flips.is_empty() && flips.len() <= hands.app.now.marks.len(), "{}", hands.text());

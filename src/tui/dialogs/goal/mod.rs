@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_reaches_the_goal_when_it_is_applied() {
+    fn applying_any_goal_seek_row_reaches_the_goal_and_undo_reverts_it() {
         for wanted in ["15ms", "40ms"] {
             let mut hands = serving();
             hands.keys("=").keys(wanted);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_generates_nothing_is_no_way_to_a_short_one() {
+    fn goal_seek_never_proposes_zero_output_tokens() {
         let mut hands = serving();
         hands.app.figure = MetricId::P50Ms.metric();
         // Shorter than a request with the smallest number of output tokens that is tried.
@@ -256,7 +256,7 @@ mod tests {
     ];
 
     #[test]
-    fn offers_are_values_that_can_be_had() {
+    fn goal_seek_proposes_only_settable_rounded_knob_values() {
         let hands = TestApp::of(&Sources::built_in());
         let mut offers = 0;
         for (target, workload) in PAIRS {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_none_is_refused_in_words_and_nothing_changes() {
+    fn goal_seek_rejects_a_value_that_does_not_parse() {
         let mut hands = serving();
         let before = hands.app.now.clone();
         hands.keys("=soon");

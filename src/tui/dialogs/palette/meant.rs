@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endings_do_not_matter_and_short_words_keep_theirs() {
+    fn stem_strips_word_endings_and_keeps_short_words() {
         for (one, other) in
             [("quantized", "quantization"), ("pricing", "price"), ("caching", "cache"), ("optimizer", "optimize")]
         {

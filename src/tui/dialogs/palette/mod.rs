@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_row_is_what_the_word_means() {
+    fn palette_ranks_the_intended_command_first() {
         let expected = [
             ("help", "help: all keys"),
             ("quit", "quit"),
@@ -332,7 +332,7 @@ mod tests {
     /// Users seldom type the exact name of a command. Each text leads to a relevant command within the first three
     /// rows.
     #[test]
-    fn lines_in_other_words_lead_to_what_they_are_about() {
+    fn paraphrases_match_a_relevant_command_in_the_first_three_rows() {
         let expected = [
             ("upgrade vllm", "software releases"),
             ("newer software version", "software releases"),
@@ -393,7 +393,7 @@ mod tests {
 
     /// A question with a misspelled word gets an error that names the word, not other commands.
     #[test]
-    fn a_misspelled_question_names_the_word() {
+    fn misspelled_question_yields_an_error_that_names_the_word() {
         let mut hands = TestApp::new();
         hands.keys(":serve 70b cheapest undr 50ms");
         let Some(Overlay::Palette(palette)) = &hands.app.overlay else { unreachable!("the palette closed") };
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_command_nor_question_says_what_is_known() {
+    fn unrecognized_palette_input_shows_an_error_and_keeps_the_palette_open() {
         let mut hands = TestApp::new();
         hands.keys(":goodput");
         assert!(hands.text().contains("goodput does not apply to this scenario"), "{}", hands.text());

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_replaced_where_it_stands() {
+    fn existing_value_is_replaced_in_place_and_comments_are_kept() {
         assert_eq!(
             lines(&changed("one", &["batch", "global"], "256")),
             [
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_joins_its_mapping() {
+    fn missing_key_is_inserted_into_its_mapping() {
         assert_eq!(lines(&changed("one", &["parallelism", "pp"], "2")), ["7 +     pp: 2"]);
         assert_eq!(lines(&changed("one", &["overlap"], "false")), ["8 +   overlap: false"]);
         assert_eq!(
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_joins_a_mapping_stands_above_a_last_text_of_several_lines() {
+    fn missing_key_is_inserted_above_a_trailing_multiline_scalar() {
         for note in ["|\n    long\n    text\n", ">-\n    long\n    text\n", "long\n    text\n- name: b\n"] {
             let put = set(&format!("- name: a\n  note: {note}"), "a", &["overlap"], "true").unwrap();
             assert_eq!(put, format!("- name: a\n  overlap: true\n  note: {note}"));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_changed_safely_is_refused() {
+    fn anchored_values_are_not_edited_and_a_missing_final_newline_is_kept() {
         assert_eq!(set("- name: a\n  sharding: &x zero1\n  other: *x\n", "a", &["sharding"], "zero3"), None);
         assert_eq!(set(FILE, "three", &["sharding"], "zero3"), None);
         let end = set("- name: a", "a", &["overlap"], "true").unwrap();

@@ -15,7 +15,7 @@ fn code(bytes: &[u8]) -> (KeyCode, KeyModifiers) {
 }
 
 #[test]
-fn keys_mean_what_they_mean_to_crossterm() {
+fn decoder_maps_key_sequences_to_crossterm_key_codes() {
     let (none, shift, alt, control) =
         (KeyModifiers::NONE, KeyModifiers::SHIFT, KeyModifiers::ALT, KeyModifiers::CONTROL);
     let table: &[(&[u8], KeyCode, KeyModifiers)] = &[
@@ -73,7 +73,7 @@ fn any_split_of_the_bytes_gives_the_same_events() {
 }
 
 #[test]
-fn mouse_reports() {
+fn sgr_mouse_reports_decode_and_malformed_ones_are_dropped() {
     let mouse = |bytes: &[u8]| match events(bytes).as_slice() {
         [Event::Mouse(mouse)] => Some((mouse.kind, mouse.column, mouse.row, mouse.modifiers)),
         _ => None,
@@ -90,7 +90,7 @@ fn mouse_reports() {
 }
 
 #[test]
-fn esc_is_a_key_once_nothing_follows() {
+fn lone_esc_decodes_as_a_key_press_after_the_timeout() {
     let mut input = Input::default();
     input.feed(b"\x1b");
     assert_eq!(input.pop(), None);
@@ -102,7 +102,7 @@ fn esc_is_a_key_once_nothing_follows() {
 }
 
 #[test]
-fn half_a_sequence_is_dropped_and_the_next_key_is_good() {
+fn incomplete_sequence_is_dropped_and_the_next_key_decodes() {
     let mut input = Input::default();
     input.feed(b"\x1b[<0;1");
     assert_eq!(input.timeout(), Some(SEQUENCE_TIMEOUT));
@@ -129,7 +129,7 @@ fn a_paste_is_bounded_and_ends_when_it_stalls() {
 }
 
 #[test]
-fn an_interrupt_ends_a_paste_that_has_lost_its_end() {
+fn ctrl_c_ends_an_unterminated_paste() {
     for cut in 0..4 {
         let mut input = Input::default();
         let (head, tail) = b"abc\x03q".split_at(cut);
@@ -146,7 +146,7 @@ fn an_interrupt_ends_a_paste_that_has_lost_its_end() {
 }
 
 #[test]
-fn no_bytes_can_break_it() {
+fn decoder_survives_random_bytes_with_a_bounded_buffer() {
     let mut state = 7u64;
     let mut input = Input::default();
     for _ in 0..20_000 {

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ten_views_have_the_ten_numbers() {
+    fn digit_keys_select_the_ten_numbered_views() {
         let views = [View::Main, View::Race, View::Breakdown, View::Sweep, View::Frontier, View::Optimum];
         let later = [View::Explain, View::Advice, View::Timeline, View::Sensitivity];
         let keys: String = views.into_iter().chain(later).map(Action::Show).map(key_of).collect();
@@ -326,7 +326,7 @@ mod tests {
     ];
 
     #[test]
-    fn both_cases_of_a_letter_have_related_meanings() {
+    fn upper_and_lower_case_of_a_letter_bind_related_actions() {
         let mut seen = HashSet::new();
         for mode in Mode::ALL {
             let action = |c: char| {
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_key_has_no_other_meaning_and_each_of_its_second_keys_is_named() {
+    fn prefix_keys_bind_only_their_prefix_and_every_second_key_has_a_hint() {
         for after in [Mode::AfterV, Mode::AfterT] {
             let first = after.first_key();
             for row in BINDINGS.iter().filter(|row| row.keys.iter().any(|key| Some(*key) == first)) {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mode_can_be_left() {
+    fn every_mode_binds_esc() {
         for mode in Mode::ALL {
             assert!(rows(mode).any(|row| row.keys.contains(&"Esc")), "{mode:?}");
         }

@@ -124,7 +124,7 @@ fn assert_shows(emulator: &vt100::Parser, buffer: &Buffer, frame: usize) {
 }
 
 #[test]
-fn the_terminal_shows_what_was_drawn() {
+fn emulated_terminal_matches_the_buffer_after_random_frames() {
     for seed in 0..40 {
         let mut dice = Dice(seed);
         let (width, height) = (1 + dice.roll(30) as u16, 1 + dice.roll(8) as u16);
@@ -162,7 +162,7 @@ fn text(screen: &mut Screen, words: &str) -> String {
 }
 
 #[test]
-fn sequences_are_short() {
+fn painter_sends_minimal_sequences_for_small_changes() {
     let mut screen = screen(40, 3, ColorDepth::TrueColor);
     assert_eq!(text(&mut screen, "1,234.5 tok/s\nmore"), "^[m^[2J^[H1,234.5 tok/s^[2Hmore^[?25l");
     assert_eq!(text(&mut screen, "1,239.7 tok/s\nmore"), "^[A9.7", "the point is rewritten, not jumped over");
@@ -172,7 +172,7 @@ fn sequences_are_short() {
 }
 
 #[test]
-fn a_cursor_in_a_text_field_costs_nothing_while_it_rests() {
+fn idle_text_cursor_sends_no_bytes() {
     let mut screen = screen(20, 2, ColorDepth::TrueColor);
     let mut at = |x, words| readable(&draw(&mut screen, Paragraph::new(words), Some((x, 0))));
     assert_eq!(at(3, "abc"), "^[m^[2J^[Habc^[?25h");
@@ -194,7 +194,7 @@ fn without_colors_only_attributes_are_sent() {
 }
 
 #[test]
-fn no_text_reaches_the_terminal_as_a_command() {
+fn control_characters_in_cells_are_replaced_before_output() {
     let mut screen = screen(12, 1, ColorDepth::Mono);
     let mut picture = Buffer::empty(screen.area);
     for (x, symbol) in ["\u{85}", "a\u{202e}", "\u{9b}", "", "é"].into_iter().enumerate() {
@@ -207,7 +207,7 @@ fn no_text_reaches_the_terminal_as_a_command() {
 }
 
 #[test]
-fn what_was_painted_from_scratch_is_known() {
+fn full_paint_updates_the_shadow_buffer() {
     // The copy is made after the write for the first lines, and before it for the second, which have wide symbols.
     for lines in [["plain ── text", "             "], ["wide 漢 text ", "e\u{301} and more   "]] {
         let picture = Buffer::with_lines(lines);
@@ -219,7 +219,7 @@ fn what_was_painted_from_scratch_is_known() {
 }
 
 #[test]
-fn a_new_size_starts_over() {
+fn resize_clears_the_screen_and_repaints() {
     let mut screen = screen(10, 2, ColorDepth::Mono);
     text(&mut screen, "abc");
     screen.area = Rect::new(0, 0, 6, 1);
@@ -231,7 +231,7 @@ fn a_new_size_starts_over() {
 }
 
 #[test]
-fn parts_are_painted_as_the_whole_would_be() {
+fn painting_parts_shows_the_same_cells_as_a_full_paint() {
     let mut dice = Dice(7);
     let area = Rect::new(0, 0, 24, 6);
     let (mut screen, mut emulator) = (screen(area.width, area.height, ColorDepth::TrueColor), emulator(24, 6));

@@ -38,7 +38,7 @@ fn a_large_model_does_not_fit_where_a_small_one_does() {
 
 /// The rows that are visible first are computed first; the rest follows in batches.
 #[test]
-fn the_model_of_the_scenario_is_in_the_first_answer() {
+fn first_batch_of_the_fit_grid_contains_the_scenario_model() {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("#");
     let order = hands.effects.iter().find_map(|effect| match effect {
@@ -56,7 +56,7 @@ fn the_model_of_the_scenario_is_in_the_first_answer() {
 
 /// Evaluating the layout as a scenario gives the same metrics.
 #[test]
-fn enter_on_the_model_of_the_scenario_applies_its_layout_and_the_figures_agree() {
+fn enter_on_the_scenario_model_applies_a_layout_with_equal_metrics() {
     let mut hands = opened();
     let (_, row, found) = cell_under_cursor(&hands.app).unwrap();
     assert_eq!(&*row.model, "llama-3.1-70b", "the cursor begins on the model of the scenario");

@@ -15,7 +15,7 @@ fn opened() -> TestApp {
 }
 
 #[test]
-fn every_release_of_the_software_in_force_stands_with_its_figures_newest_first() {
+fn releases_of_the_current_software_are_listed_newest_first_with_metrics() {
     let hands = opened();
     let all = listed(&hands.app).unwrap();
     let family = atlas_catalog::software::family("vllm").unwrap();
@@ -31,7 +31,7 @@ fn every_release_of_the_software_in_force_stands_with_its_figures_newest_first()
 }
 
 #[test]
-fn the_traits_that_differ_stand_below_with_their_sources() {
+fn trait_differences_from_the_current_release_are_listed_below() {
     let mut hands = opened();
     hands.keys("G");
     let row = selected_release(&hands.app).unwrap().clone();
@@ -43,7 +43,7 @@ fn the_traits_that_differ_stand_below_with_their_sources() {
 }
 
 #[test]
-fn below_the_current_release_stand_the_changes_of_each_with_what_they_did() {
+fn changes_of_each_release_are_listed_with_their_effect_on_throughput() {
     let mut hands = opened();
     let all = listed(&hands.app).unwrap().clone();
     let (at, step) = all.rows.iter().enumerate().find(|(_, row)| !row.brought.is_empty()).unwrap();

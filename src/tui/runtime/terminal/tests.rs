@@ -187,7 +187,7 @@ impl Program {
 }
 
 #[test]
-fn leaving_leaves_nothing_behind() {
+fn quitting_restores_the_terminal() {
     let mut program = Program::start("quit");
     program.press("q");
     program.expect("the prompt");
@@ -195,7 +195,7 @@ fn leaving_leaves_nothing_behind() {
 }
 
 #[test]
-fn signals_leave_nothing_behind() {
+fn terminating_signals_restore_the_terminal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT] {
         let mut program = Program::start("quit");
         program.signal(signal);
@@ -204,7 +204,7 @@ fn signals_leave_nothing_behind() {
 }
 
 #[test]
-fn a_panic_is_reported_on_the_usual_screen() {
+fn panic_is_reported_on_the_main_screen() {
     let mut program = Program::start("panic");
     program.press("x");
     program.expect("on purpose");
@@ -233,7 +233,7 @@ fn a_panic_in_the_background_does_not_touch_the_screen() {
 }
 
 #[test]
-fn without_a_shell_to_continue_it_a_stop_is_no_end() {
+fn suspend_without_a_parent_shell_resumes_the_program() {
     let mut program = Program::start("suspend");
     program.press("\x1a");
     program.expect("back");
@@ -253,7 +253,7 @@ fn nothing_is_drawn_on_a_terminal_that_was_given_back() {
 }
 
 #[test]
-fn others_get_the_terminal_as_it_was() {
+fn external_command_runs_with_the_terminal_in_cooked_mode() {
     let mut program = Program::start("lend");
     program.press("e");
     program.expect("cooked: true");
@@ -262,7 +262,7 @@ fn others_get_the_terminal_as_it_was() {
 }
 
 #[test]
-fn a_size_is_always_known() {
+fn terminal_size_is_always_within_bounds() {
     let size = size();
     assert!((1..=MAX_SIZE.width).contains(&size.width) && (1..=MAX_SIZE.height).contains(&size.height));
     restore();

@@ -18,7 +18,7 @@ fn serving() -> TestApp {
 }
 
 #[test]
-fn a_question_is_answered_and_enter_applies_what_the_answer_proposes() {
+fn enter_applies_the_change_proposed_by_an_answer() {
     let mut hands = serving();
     let before = hands.app.now.setup.clone();
     hands.keys("Awhat if tp=8?<Enter>").work();
@@ -31,7 +31,7 @@ fn a_question_is_answered_and_enter_applies_what_the_answer_proposes() {
 }
 
 #[test]
-fn the_command_line_asks_with_ask_and_with_a_question() {
+fn palette_accepts_questions_with_and_without_ask() {
     for typed in [":ask what limits throughput?<Enter>", ":what limits throughput?<Enter>"] {
         let mut hands = serving();
         hands.keys(typed).work();
@@ -40,7 +40,7 @@ fn the_command_line_asks_with_ask_and_with_a_question() {
 }
 
 #[test]
-fn earlier_questions_come_back_and_escape_closes() {
+fn up_and_down_recall_earlier_questions_and_esc_closes_the_pane() {
     let mut hands = serving();
     hands.keys("Awhat does mfu mean?<Enter>").work();
     hands.keys("what does tp mean?<Enter>").work();
@@ -55,7 +55,7 @@ fn earlier_questions_come_back_and_escape_closes() {
 }
 
 #[test]
-fn what_is_not_understood_lists_what_can_be_asked_and_is_kept() {
+fn unrecognized_question_lists_the_supported_questions() {
     let mut hands = serving();
     hands.keys("Awhy is the sky blue?<Enter>").work();
     assert!(hands.text().contains("unknown word `sky`") && hands.text().contains("You can ask"), "{}", hands.text());
@@ -120,7 +120,7 @@ fn stream(deltas: &[&str]) -> String {
 }
 
 #[test]
-fn behind_an_exclamation_mark_the_endpoint_answers_with_tools_and_its_text_is_escaped() {
+fn endpoint_answers_use_tools_and_their_text_is_escaped() {
     let call =
         r#"{"tool_calls":[{"index":0,"id":"c1","function":{"name":"list","arguments":"{\"kind\":\"targets\"}"}}]}"#;
     let answers =
@@ -136,7 +136,7 @@ fn behind_an_exclamation_mark_the_endpoint_answers_with_tools_and_its_text_is_es
 }
 
 #[test]
-fn an_endpoint_that_breaks_off_or_is_missing_leaves_a_reason_and_the_pane() {
+fn truncated_or_failed_endpoint_answers_show_the_reason_in_the_pane() {
     let mut hands = serving();
     let cut = stream(&[r#"{"content":"half an ans"}"#]).replace("data: [DONE]\n\n", "");
     hands.app.assistant.settings =
@@ -149,7 +149,7 @@ fn an_endpoint_that_breaks_off_or_is_missing_leaves_a_reason_and_the_pane() {
 }
 
 #[test]
-fn behind_two_exclamation_marks_nothing_is_sent_and_the_request_is_shown() {
+fn double_exclamation_mark_previews_the_request_without_sending() {
     let mut hands = serving();
     let url = "http://127.0.0.1:1/v1".to_owned();
     hands.app.assistant.settings = Some(Settings { url, ..endpoint(Vec::new()) });
@@ -160,7 +160,7 @@ fn behind_two_exclamation_marks_nothing_is_sent_and_the_request_is_shown() {
 }
 
 #[test]
-fn long_answers_of_the_endpoint_are_forgotten_before_frames_take_long_and_the_last_is_kept() {
+fn stored_answers_are_bounded_in_bytes_and_the_latest_is_kept() {
     let mut hands = serving();
     for size in [40_000, 40_000, 40_000, 40_000, 40_000, 500_000] {
         let said = super::online::EndpointAnswer { answer: "x ".repeat(size / 2), remarks: Vec::new(), talk: None };

@@ -171,7 +171,7 @@ mod tests {
     use crate::tui::testing::TestApp;
 
     #[test]
-    fn changes_are_forgotten_beyond_a_bound_of_number_and_of_bytes() {
+    fn undo_history_is_bounded_in_steps_and_bytes() {
         let mut h = TestApp::new();
         let first = h.app.now.setup.target.clone();
         for number in 0..3 * MAX_STEPS {

@@ -46,7 +46,7 @@ fn every_row_keeps_the_constraints_and_the_cheapest_comes_first() {
 }
 
 #[test]
-fn a_race_ends_alike_on_one_core_and_on_all() {
+fn race_result_is_independent_of_the_core_limit() {
     let entries = |cores| {
         atlas_core::cores::limit(cores);
         let hands = serving("h100, h200, mi300x");
@@ -59,7 +59,7 @@ fn a_race_ends_alike_on_one_core_and_on_all() {
 }
 
 #[test]
-fn a_row_is_what_its_setup_gives_on_the_overview() {
+fn applying_a_race_row_gives_the_same_metric_on_the_overview() {
     let mut hands = two();
     let (value, name) = {
         let row = super::entry_under_cursor(&hands.app).unwrap();
@@ -78,7 +78,7 @@ fn a_row_is_what_its_setup_gives_on_the_overview() {
 }
 
 #[test]
-fn a_bound_that_nothing_keeps_shows_what_comes_nearest() {
+fn unreachable_bound_shows_the_nearest_miss_of_each_target() {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys(":serve 70b cheapest tpot under 1ms on h100, b200<Enter>").work();
     for row in ranked(&hands.app) {
@@ -105,7 +105,7 @@ fn engines_that_do_not_compare_are_not_ranked() {
 }
 
 #[test]
-fn the_race_follows_every_key_of_its_question_and_esc_brings_the_old_one_back() {
+fn race_updates_while_its_question_is_edited_and_esc_restores_it() {
     let mut hands = two();
     let before = layouts(&hands);
     hands.keys("/").keys(" tpot under 20ms").work();
@@ -131,7 +131,7 @@ fn rows_whose_intervals_overlap_the_first_are_bracketed() {
 }
 
 #[test]
-fn other_views_open_on_the_row_under_the_cursor_and_esc_comes_back() {
+fn views_open_on_the_race_row_under_the_cursor_and_esc_returns() {
     for (key, view) in [("3", View::Breakdown), ("7", View::Explain), ("5", View::Frontier)] {
         let mut hands = two();
         hands.keys("j");
@@ -145,7 +145,7 @@ fn other_views_open_on_the_row_under_the_cursor_and_esc_comes_back() {
 
 /// "Which of these four serves 70B under 50 ms per token most cheaply?"
 #[test]
-fn twelve_keys_from_the_start_ask_for_the_cheapest_machine_under_fifty_milliseconds() {
+fn race_for_the_cheapest_target_under_50_ms_takes_at_most_12_keys() {
     let mut hands = TestApp::of(&Sources::built_in());
     let keys = ":70b serve\nc";
     assert!(keys.chars().count() <= 12);
@@ -158,7 +158,7 @@ fn twelve_keys_from_the_start_ask_for_the_cheapest_machine_under_fifty_milliseco
 }
 
 #[test]
-fn every_row_says_how_many_measured_rows_bear_on_it_and_how_far_off_the_nearest_was() {
+fn race_rows_show_measured_evidence_and_the_nearest_error() {
     let hands = serving("h100, mi300x");
     let rows = ranked(&hands.app);
     let support = rows.iter().find_map(|row| row.pick()?.evidence.as_ref()).unwrap();
@@ -172,7 +172,7 @@ fn every_row_says_how_many_measured_rows_bear_on_it_and_how_far_off_the_nearest_
 }
 
 #[test]
-fn a_target_without_a_price_says_so() {
+fn target_without_a_price_is_refused_in_the_race_with_the_reason() {
     let hands = serving("h100, h20-8");
     let row = ranked(&hands.app).into_iter().find(|row| &*row.name == "h20-8").unwrap();
     assert!(matches!(&row.outcome, Outcome::Refused(why) if why.starts_with("no price: ")), "{:?}", row.outcome);
@@ -180,7 +180,7 @@ fn a_target_without_a_price_says_so() {
 }
 
 #[test]
-fn at_every_size_the_names_of_a_race_differ_and_the_selected_one_is_named() {
+fn race_shows_every_target_name_and_the_selected_one_at_every_size() {
     let mut hands = serving("h100, h200, b200, mi300x");
     hands.keys("j");
     let names: Vec<String> = ranked(&hands.app).iter().map(|row| row.name.to_string()).collect();
@@ -197,7 +197,7 @@ fn at_every_size_the_names_of_a_race_differ_and_the_selected_one_is_named() {
 }
 
 #[test]
-fn headings_of_a_race_stand_apart_and_what_only_just_holds_has_a_sign() {
+fn race_headings_do_not_run_together_and_narrow_margins_are_marked() {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys(":train 70b 1T tokens 128 h100 under 60d<Enter>").work();
     for size in [(80, 24), (100, 30), (120, 40)] {

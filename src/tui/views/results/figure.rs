@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn every_width_has_room_for_the_figure() {
+    fn result_columns_fit_every_width() {
         for width in 40..90 {
             for intervals in [false, true] {
                 let c = Columns::fit(width, intervals);

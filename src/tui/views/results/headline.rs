@@ -363,7 +363,7 @@ mod tests {
     use atlas_document::Sources;
 
     #[test]
-    fn at_every_size_the_verdict_is_a_whole_statement() {
+    fn verdict_is_shown_in_a_complete_form_at_every_size() {
         let mut hands = TestApp::of(&Sources::built_in());
         hands.keys(":serve 70b on 8xh100<Enter>1");
         for changes in ["", ":tp=1<Enter>", ":precision bf16<Enter>", ":tp=16<Enter>", ":tp=3<Enter>"] {

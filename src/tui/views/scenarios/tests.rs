@@ -42,7 +42,7 @@ fn a_tab_has_its_own_scenario_history_and_place() {
 }
 
 #[test]
-fn a_closed_tab_comes_back_where_it_was() {
+fn closed_tab_is_reopened_at_its_position_with_its_state() {
     let mut h = TestApp::new();
     h.keys("tc");
     assert!(h.app.status.as_ref().unwrap().text.contains("only tab"));
@@ -65,7 +65,7 @@ fn a_closed_tab_comes_back_where_it_was() {
 }
 
 #[test]
-fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
+fn deltas_on_every_tab_use_the_current_state_of_the_pinned_tab() {
     let mut h = TestApp::new();
     let metric = Metric::named("tokens_per_sec").unwrap();
     h.keys("Wjj/tp<Enter>Ttp[");
@@ -92,7 +92,7 @@ fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
 }
 
 #[test]
-fn the_difference_is_all_that_differs_and_nothing_else() {
+fn diff_view_lists_exactly_the_rows_that_differ() {
     let mut h = TestApp::new();
     h.keys("Wjjvd");
     assert!(h.text().contains("Nothing differs from saved values"), "{}", h.text());
@@ -117,7 +117,7 @@ fn the_difference_is_all_that_differs_and_nothing_else() {
 }
 
 #[test]
-fn a_name_is_taken_shown_and_taken_back() {
+fn tab_can_be_renamed_and_its_name_reset() {
     let mut h = TestApp::new();
     h.keys("Ttrwide<Enter>");
     assert!(h.text().contains("2 wide"), "{}", h.text());
@@ -155,7 +155,7 @@ proptest! {
 }
 
 #[test]
-fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
+fn enter_on_a_table_metric_explains_it_and_esc_returns() {
     let mut h = TestApp::new();
     h.keys("C<Right>jj<Enter>");
     assert_eq!((h.app.view, h.app.now.setup.target.as_ref()), (View::Explain, "8xMI300X"));
@@ -172,7 +172,7 @@ fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
 }
 
 #[test]
-fn each_tab_keeps_what_its_sweep_turns_and_where_its_cursor_is() {
+fn each_tab_keeps_its_own_sweep_knobs_and_cursor() {
     let mut h = TestApp::new();
     h.keys("Wjj/concurrency<Enter>4").work();
     h.keys("<Right><Right>");

@@ -19,7 +19,7 @@ fn detect(environment: &[(&str, &str)]) -> Result<Graphics, String> {
 }
 
 #[test]
-fn images_are_sent_where_the_environment_names_a_terminal_that_shows_them() {
+fn kitty_graphics_are_detected_from_the_environment() {
     let kitty = Ok(Graphics::Kitty);
     for (name, value) in [
         ("KITTY_WINDOW_ID", "1"),
@@ -45,7 +45,7 @@ fn images_are_sent_where_the_environment_names_a_terminal_that_shows_them() {
 }
 
 #[test]
-fn a_setting_that_cannot_be_obeyed_says_why() {
+fn unsupported_graphics_setting_returns_the_reason() {
     let why = |environment: &[(&str, &str)]| detect(environment).unwrap_err();
     assert!(why(&[("ATLAS_GRAPHICS", "sixel")]).contains("expected `off` or `kitty`"));
     assert!(why(&[("ATLAS_GRAPHICS", "kitty"), ("TMUX", "1")]).contains("not supported inside tmux and screen"));
@@ -80,7 +80,7 @@ fn decoded(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn an_image_is_placed_below_the_cells_of_its_chart_and_nowhere_else() {
+fn image_is_placed_at_its_chart_area_behind_the_text() {
     let bytes = Images::default().show(Some(vec![chart()]), false, None);
     let text = String::from_utf8(bytes.clone()).unwrap();
     let begin = "\x1b7\x1b[3;5H\x1b_Ga=T,f=100,i=6386796,p=1,c=20,r=5,z=-1,C=1,q=2,m=0;iVBORw0KGgo";
@@ -192,7 +192,7 @@ fn curves_are_images_or_braille_and_the_rest_is_the_same_text() {
 }
 
 #[test]
-fn a_dialog_over_a_chart_and_another_view_take_the_image_away() {
+fn opening_a_dialog_or_another_view_removes_the_image() {
     let mut hands = shown(Graphics::Kitty, "5");
     assert_eq!(drawn(&hands).1.len(), 1);
     hands.keys(":");
@@ -204,7 +204,7 @@ fn a_dialog_over_a_chart_and_another_view_take_the_image_away() {
 }
 
 #[test]
-fn the_chart_of_a_large_overview_is_drawn_anew_with_its_pane() {
+fn overview_chart_image_is_redrawn_only_with_the_outlook() {
     let mut hands = shown(Graphics::Kitty, "V");
     hands.app.size = (200, 60);
     crate::tui::input::scrolling::follow(&mut hands.app);

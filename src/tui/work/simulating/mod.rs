@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn simulations_are_remembered_within_a_bound_of_bytes_and_the_latest_always() {
+    fn simulation_cache_is_bounded_and_always_keeps_the_latest() {
         let hands = crate::tui::testing::TestApp::new();
         let scenario = hands.app.simulated_scenario().unwrap();
         let numbered = |n: u32| Arc::new(Scenario { seed: i128::from(n), ..scenario.clone() });

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_that_hold_accelerator_memory_are_listed_before_a_run_and_left_alone() {
+    fn processes_using_accelerator_memory_are_listed_before_a_run() {
         assert_eq!(complaint(""), "");
         let text = complaint("4711, 61034 MiB, python3\\n");
         assert!(text.contains("4711, 61034 MiB, python3") && text.contains("kill PID"), "{text}");

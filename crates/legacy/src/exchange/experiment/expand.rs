@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_replaces_steps_and_the_path_of_primus() {
+    fn environment_overrides_steps_and_primus_path() {
         let of = |iterations: &'static str, text: &str| {
             let file: Arc<str> = "c.yaml".into();
             let (mut problems, mut from) = (Diagnostics::new(), BTreeMap::new());

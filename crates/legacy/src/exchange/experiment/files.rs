@@ -104,7 +104,7 @@ benchmarking: {output: {directory: ./results, filename_format: \"b_{software_sta
 ";
 
     #[test]
-    fn names_follow_the_formats_and_the_environment_names_logs() {
+    fn output_paths_follow_config_and_env_overrides_log_path() {
         let (file, mut problems) = ("c.yaml".into(), Diagnostics::new());
         let root = parse::parse(&file, TEXT, &mut problems).unwrap();
         let experiment = super::super::read(&file, &root, &|_| None, &mut problems);

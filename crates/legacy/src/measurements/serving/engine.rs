@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn drafts_are_counted_and_their_acceptance_solved_for() {
+    fn draft_tokens_are_parsed_and_acceptance_is_solved_from_accept_length() {
         let r = filled("accept length 2.71", "EAGLE3, 3 draft tokens");
         assert_eq!(r.text("draft_tokens"), "3");
         let a = r.number("draft_acceptance").unwrap_or(0.0);

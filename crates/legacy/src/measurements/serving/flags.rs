@@ -55,7 +55,7 @@ mod tests {
     use super::Flags;
 
     #[test]
-    fn options_are_found_in_either_spelling() {
+    fn flags_parse_with_space_or_equals_and_dash_or_underscore() {
         let f =
             Flags::of("flags: vllm serve m --max-num-seqs 64 --tp_size=8 -pp 2 --enforce-eager; --kv-cache-dtype fp8");
         assert_eq!(f.number(&["max-num-seqs"]), Some(64.0));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_a_command_line_has_none() {
+    fn text_without_command_line_yields_no_flags() {
         for text in ["", "--", " -- ", "static batch - one repeat", "in/out --", "=--=", "ümlaut --ä", "+-10 % -5"] {
             let f = Flags::of(text);
             assert_eq!(f.number(&["max-num-seqs"]), None);

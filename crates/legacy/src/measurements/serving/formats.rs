@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_named_in_many_ways() {
+    fn weight_format_aliases_are_parsed() {
         let weights = |text| named(text).map(|(format, _)| format);
         assert_eq!(weights("bf16").as_deref(), Some("bf16"));
         assert_eq!(weights("Q4_K_M").as_deref(), Some("q4_k_m"));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn checkpoints_have_a_format_of_their_own() {
+    fn native_format_is_derived_from_the_checkpoint_name() {
         assert_eq!(native("gpt-oss-120b", "openai/gpt-oss-120b"), "mxfp4");
         assert_eq!(native("deepseek-v3", "nvidia/DeepSeek-R1-NVFP4"), "nvfp4");
         assert_eq!(native("qwen2.5-14b", "deepseek-r1-distill-qwen-14b"), "bf16");

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_drawn_below_the_nominal_one_are_means() {
+    fn random_length_range_is_converted_to_its_mean() {
         let r = filled("1024", "1000", "client: random 0.8-1.0 of nominal ISL/OSL");
         assert_eq!((r.text("input_len"), r.text("output_len"), r.text("output_len_max")), ("921.6", "900", "1000"));
         let r = filled("1024", "1000", "range-ratio 1.0");
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn data_sets_stand_in_for_lengths() {
+    fn known_datasets_supply_missing_lengths() {
         let r = filled("", "", "MLPerf Inference v4.0");
         assert_eq!((r.text("input_len"), r.text("output_len")), ("294", "294"));
         assert_eq!(r.counts()[2], 0);

@@ -174,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_with_a_concurrency_keeps_both() {
+    fn open_load_with_concurrency_keeps_rate_and_concurrency() {
         let r = filled("64", "", "10", "vllm", "100 completed");
         assert_eq!((r.text("load"), r.text("concurrency"), r.text("request_rate")), ("open", "64", "10"));
         assert_eq!(r.text("requests"), "100");
     }
 
     #[test]
-    fn the_number_of_requests_is_read_or_follows_from_the_harness() {
+    fn request_count_is_parsed_or_derived_from_the_harness() {
         let two = "random prompts, 50 prompts at c=1 else 400 (so c=512 never is in flight)";
         assert_eq!(filled("1", "", "inf", "vllm", two).text("requests"), "50");
         assert_eq!(filled("16", "", "inf", "vllm", two).text("requests"), "400");

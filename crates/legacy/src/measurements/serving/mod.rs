@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_of_neuron_chips_stay_ranks() {
+    fn neuron_cores_are_counted_as_tensor_parallel_ranks() {
         let r = converted(
             "a,2024-05,Transformers NeuronX,Neuron SDK 2.18.1,aws-inf2,12,llama-3-8b,24,,,,bf16,128,1000,8,8,,300,static batch",
         );
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn unstated_ranks_are_the_fewest_that_leave_room() {
+    fn unstated_tp_is_the_smallest_with_memory_headroom() {
         let r = converted("a,2025-01,vLLM,,nvidia-h100-sxm-80gb,8,llama-3-70b,,,,,bf16,128,1000,8,,,300,");
         assert_eq!((r.text("tp"), r.text("dp")), ("4", "2"));
         let r = converted("a,2025-01,llama.cpp,,nvidia-rtx-4090,2,llama-3-8b,,,,,q4_k_m,128,1000,1,1,,90,");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_format_that_follows_only_from_the_memory_is_inferred() {
+    fn weight_format_is_inferred_when_bf16_does_not_fit_memory() {
         let r = converted("a,2025-01,vLLM,0.6.3,nvidia-a100-sxm-80gb,1,llama-3-70b,1,,,,,128,1000,8,,,300,");
         assert_eq!((r.text("weights"), r.counts()[2]), ("fp8", 1));
         let r = converted("a,2025-01,vLLM,0.6.3,nvidia-a100-sxm-80gb,4,llama-3-70b,4,,,,,128,1000,8,,,300,");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_their_source_doubts_are_excluded() {
+    fn rows_with_unclear_concurrency_or_no_throughput_are_excluded() {
         assert!(
             converted("a,,vLLM,,nvidia-b200,1,llama-3-8b,1,,,,,128,128,8,,,300,effective concurrency unclear")
                 .is_excluded()

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn other_phrasings_are_read() {
+    fn alternative_pool_phrasings_are_parsed() {
         let (prefill, decode) =
             stated("single node, prefill on 4 GPUs (PP4) and decode on 4 GPUs (TP4), PD disaggregated");
         assert_eq!((prefill.map(|p| p.pp), decode.map(|p| p.tp)), (Some(4.0), Some(4.0)));

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_behind_an_mfu_is_read() {
+    fn mfu_denominator_is_parsed_from_notes() {
         assert_eq!(denominator("remat; MFU vs 197 TF"), Some(197.0));
         assert_eq!(denominator("MFU denominator 989.4; x"), Some(989.4));
         assert_eq!(denominator("MFU uses 2250 TF BF16 reference also for MXFP8"), Some(2250.0));

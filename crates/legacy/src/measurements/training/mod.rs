@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_with_two_facts_missing_is_excluded() {
+    fn row_without_batch_and_sequence_length_is_excluded() {
         let r = converted(HEAD, "a,2024-03-01,NeMo,nvidia-h100-sxm-80gb,8,64,,,llama2-7b,,,,1,1,,,bf16,9000,");
         assert!(r.is_excluded());
         let r = converted(HEAD, "a,2024-03-01,NeMo,nvidia-h100-sxm-80gb,8,64,,,llama2-7b,,1,64,1,1,,,bf16,9000,");

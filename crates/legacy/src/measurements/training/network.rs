@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn link_descriptions_give_the_rate_of_a_node_or_of_one_nic() {
+    fn network_description_parses_to_rate_per_node_or_nic() {
         let node = |gbits| Some(Rate { gbits, of: Of::Node });
         let one = |gbits| Some(Rate { gbits, of: Of::Unsaid });
         for (link, expected) in [

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn separate_pools_keep_prefill_out_of_decoding() {
+fn prefill_decode_disaggregation_lowers_p99_itl() {
     let two = Layout { dp: Count::new(2), ..Layout::default() };
     let mut i = ServingInput { isl: 4096.0, ..closed(32.0) };
     i.layout = Layout { dp: Count::new(4), ..Layout::default() };
@@ -24,7 +24,7 @@ fn replicas_multiply_throughput() {
 }
 
 #[test]
-fn the_busiest_of_more_ranks_is_busier_unless_a_batch_is_dealt_out_evenly() {
+fn attention_dp_imbalance_grows_with_ranks_except_for_even_batches() {
     let mixture = Architecture {
         experts: Count::new(64),
         top_k: Count::new(4),
@@ -44,7 +44,7 @@ fn the_busiest_of_more_ranks_is_busier_unless_a_batch_is_dealt_out_evenly() {
 }
 
 #[test]
-fn a_prompt_alone_on_a_pool_of_groups_is_sooner_through_than_one_of_many() {
+fn single_prompt_prefills_faster_than_one_of_many_with_attention_dp() {
     let wide = Layout { attention_dp: Count::new(16), ep: Count::new(16), ..Layout::default() };
     let mixture = Architecture {
         experts: Count::new(64),
@@ -60,7 +60,7 @@ fn a_prompt_alone_on_a_pool_of_groups_is_sooner_through_than_one_of_many() {
 }
 
 #[test]
-fn replicas_without_a_request_serve_nothing() {
+fn idle_replicas_do_not_add_throughput() {
     let layout = |dp| Layout { dp, ..Layout::default() };
     let requests = |n: f64| {
         [
@@ -81,7 +81,7 @@ fn replicas_without_a_request_serve_nothing() {
 }
 
 #[test]
-fn keys_are_spread_only_over_ranks_that_keep_the_same() {
+fn context_ranks_shard_only_the_replicated_kv_cache() {
     let of = |attention, context_ranks| {
         let arch = Architecture { attention, ..base().arch };
         let layout = Layout { tp: Count::new(8), ..Layout::default() };
@@ -94,7 +94,7 @@ fn keys_are_spread_only_over_ranks_that_keep_the_same() {
 }
 
 #[test]
-fn every_stage_of_a_pipeline_has_the_whole_token_budget() {
+fn pipeline_stage_uses_the_full_token_budget() {
     let of = |max_num_batched_tokens| {
         let layout = Layout { pp: Count::new(4), ..Layout::default() };
         let load = Load::PrefillOnly { batch: 64.0 };

@@ -8,7 +8,7 @@ use crate::serving::step::Tokens;
 use atlas_core::count::Count;
 
 #[test]
-fn no_more_sequences_run_than_the_token_budget_of_a_step_holds() {
+fn token_budget_limits_running_sequences_with_chunked_prefill() {
     let of = |max_num_batched_tokens, chunked_prefill| {
         let mut input = ServingInput {
             isl: 512.0,
@@ -32,7 +32,7 @@ fn no_more_sequences_run_than_the_token_budget_of_a_step_holds() {
 }
 
 #[test]
-fn a_backlog_runs_no_more_sequences_than_the_token_budget_of_a_step_holds() {
+fn token_budget_limits_running_sequences_of_a_burst() {
     for (requests, osl_spread) in
         [(f64::INFINITY, 1.0), (f64::INFINITY, 2.0), (5000.0, 1.0), (5000.0, 2.0), (400.0, 1.0)]
     {
@@ -59,7 +59,7 @@ fn a_backlog_runs_no_more_sequences_than_the_token_budget_of_a_step_holds() {
 }
 
 #[test]
-fn ranks_that_share_an_expert_have_slices_of_it() {
+fn expert_slice_is_proportional_to_expert_parallelism() {
     let arch = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(1024), ..base().arch };
     let slice = |ep| {
         let layout = Layout { tp: Count::new(8), ep: Count::new(ep), ..Layout::default() };
@@ -70,7 +70,7 @@ fn ranks_that_share_an_expert_have_slices_of_it() {
 }
 
 #[test]
-fn decode_multiplies_eight_bit_keys_faster_where_the_device_has_kernels_for_them() {
+fn fp8_kv_cache_speeds_up_mla_decode_on_blackwell_not_on_hopper() {
     let attention = Architecture::deepseek_v3().attention;
     let arch = Architecture { attention, heads: Count::new(128), kv_heads: Count::new(128), ..base().arch };
     let compute = |generation, kv_bytes| {
@@ -85,7 +85,7 @@ fn decode_multiplies_eight_bit_keys_faster_where_the_device_has_kernels_for_them
 }
 
 #[test]
-fn requests_that_gather_cost_short_outputs_throughput_and_long_ones_little() {
+fn gathering_lowers_throughput_mainly_for_short_outputs() {
     let loss = |osl| {
         let of = |gathering| run(&ServingInput { isl: 64.0, osl, chunked_prefill: false, gathering, ..closed(32.0) });
         let (free, gathered) = (of(None), of(Some(Gathering { steps: Count::new(20), ratio: 1.2 })));
@@ -96,7 +96,7 @@ fn requests_that_gather_cost_short_outputs_throughput_and_long_ones_little() {
 }
 
 #[test]
-fn admissions_are_no_further_apart_than_the_steps_and_the_share_of_waiting_allow() {
+fn gathering_interval_is_capped_by_steps_and_waiting_ratio() {
     let gathering = Gathering { steps: Count::new(20), ratio: 1.2 };
     assert_eq!(gathering.interval(1000.0), 20.0);
     assert!((gathering.interval(10.0) - 10.0 * 2.2_f64.ln()).abs() < 1e-9);
@@ -104,7 +104,7 @@ fn admissions_are_no_further_apart_than_the_steps_and_the_share_of_waiting_allow
 }
 
 #[test]
-fn batches_beyond_the_largest_captured_one_are_launched_by_the_host() {
+fn batch_above_largest_captured_graph_adds_launch_time() {
     let launch = |batch, graph_batch| {
         let arch = Architecture { hidden: Count::new(1024), ffn: Count::new(2816), ..base().arch };
         run(&ServingInput { arch, isl: 64.0, graph_batch, load: Load::DecodeOnly { batch }, ..base() }).time.launch
@@ -116,7 +116,7 @@ fn batches_beyond_the_largest_captured_one_are_launched_by_the_host() {
 }
 
 #[test]
-fn the_busiest_attention_group_takes_no_leap_where_arithmetic_overtakes_traffic() {
+fn step_time_has_no_jump_where_attention_becomes_compute_bound() {
     let layout = Layout { attention_dp: Count::new(32), ..Layout::default() };
     let input = |mem_bw: f64| {
         let mut input = ServingInput { layout, ..closed(600.0) };
@@ -136,7 +136,7 @@ fn the_busiest_attention_group_takes_no_leap_where_arithmetic_overtakes_traffic(
 }
 
 #[test]
-fn a_prompt_beyond_the_token_budget_reads_the_weights_once_more() {
+fn prompt_above_the_token_budget_adds_one_weight_pass() {
     let c = Constants::default();
     let time = |isl: f64| {
         let i = ServingInput { isl, max_num_batched_tokens: 2048.0, ..closed(1.0) };
@@ -153,7 +153,7 @@ fn a_prompt_beyond_the_token_budget_reads_the_weights_once_more() {
 }
 
 #[test]
-fn first_tokens_of_a_backlog_come_prompt_by_prompt_and_of_a_static_batch_together() {
+fn mean_ttft_of_a_burst_is_0_5_to_0_7_of_a_static_batch() {
     let of = |load, requests: f64| {
         run(&ServingInput { isl: 1024.0, osl: 256.0, max_num_batched_tokens: 1024.0 * requests / 8.0, load, ..base() })
     };

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_tile_s_arithmetic_bounds_one_stream_where_matrix_units_are_slow() {
+fn gemm_tile_padding_limits_one_stream_on_low_flops_devices() {
     use crate::accelerator::Generation;
     // An H20: the bandwidth of an H100, a seventh of its arithmetic.
     let hopper = Accelerator { generation: Generation::Hopper, ..h100() };
@@ -31,7 +31,7 @@ const LINEAR: Linear = Linear {
 };
 
 #[test]
-fn a_recurrent_state_costs_the_same_at_every_length() {
+fn recurrent_state_traffic_is_independent_of_context_length() {
     let of_state = |state: u32| {
         let linear = Some(Linear { state: Count::new(state), ..LINEAR });
         Architecture { attention_share: 0.0, linear, ..Architecture::default() }
@@ -46,7 +46,7 @@ fn a_recurrent_state_costs_the_same_at_every_length() {
 }
 
 #[test]
-fn reading_per_query_head_costs_only_grouped_attention() {
+fn missing_grouped_decode_kernel_slows_only_gqa() {
     let grouped = Architecture { kv_heads: Count::new(8), ..Architecture::default() };
     for (arch, slower) in [(grouped, true), (Architecture::default(), false)] {
         let of = |grouped_decode| {
@@ -58,7 +58,7 @@ fn reading_per_query_head_costs_only_grouped_attention() {
 }
 
 #[test]
-fn a_graph_of_fixed_shape_computes_its_empty_places() {
+fn compiled_batch_pays_for_empty_slots_and_padded_context() {
     let of = |batch, compiled_batch| {
         run(&ServingInput { load: Load::DecodeOnly { batch }, compiled_batch, ..base() }).output_tokens_per_sec
     };
@@ -74,7 +74,7 @@ fn a_graph_of_fixed_shape_computes_its_empty_places() {
 }
 
 #[test]
-fn untuned_products_cost_one_weight_pass_per_row() {
+fn untuned_gemms_slow_decode_with_batch_but_not_prefill() {
     let of = |tuned_products, load| run(&ServingInput { tuned_products, load, ..base() });
     let slowdown = |batch| {
         let load = Load::DecodeOnly { batch };
@@ -86,7 +86,7 @@ fn untuned_products_cost_one_weight_pass_per_row() {
 }
 
 #[test]
-fn experts_in_turn_cost_a_launch_each() {
+fn sequential_experts_add_launch_time_with_batch() {
     let mixture = Architecture {
         experts: Count::new(64),
         top_k: Count::new(4),
@@ -103,7 +103,7 @@ fn experts_in_turn_cost_a_launch_each() {
 }
 
 #[test]
-fn drafts_verified_as_sequences_read_their_keys_each() {
+fn expanded_drafts_multiply_kv_reads_by_verified_tokens() {
     let speculation =
         Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
     let kv = |expanded_drafts| {
@@ -113,7 +113,7 @@ fn drafts_verified_as_sequences_read_their_keys_each() {
 }
 
 #[test]
-fn a_dataflow_graph_hides_collectives_behind_what_it_reads() {
+fn dataflow_accelerator_overlaps_collectives_with_memory_reads() {
     use crate::accelerator::Generation;
     let of = |generation| {
         let accelerator = Accelerator { generation, link_bw: 16e9, ..h100() };
@@ -125,7 +125,7 @@ fn a_dataflow_graph_hides_collectives_behind_what_it_reads() {
 }
 
 #[test]
-fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
+fn indexer_and_streams_add_launches_and_selection_cuts_kv_reads() {
     let plain = Architecture::default();
     let launch = |arch| run(&ServingInput { arch, ..base() }).time.launch;
     let indexed = Architecture { indexer: Some(INDEXER), ..plain };
@@ -136,7 +136,7 @@ fn an_indexer_and_streams_cost_kernels_and_selection_saves_keys() {
 }
 
 #[test]
-fn work_in_python_costs_host_time() {
+fn python_executor_and_unoverlapped_drafting_add_host_time() {
     let compiled = ServingInput { stack: Stack::Compiled, load: Load::DecodeOnly { batch: 512.0 }, ..base() };
     assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 1.3 * run(&compiled).time.host);
     let speculation =
@@ -146,7 +146,7 @@ fn work_in_python_costs_host_time() {
 }
 
 #[test]
-fn uncompiled_prompts_delay_first_tokens_and_what_decodes_beside_them() {
+fn eager_prefill_raises_ttft_and_tpot_for_short_prompts() {
     let of = |eager_prompts| {
         run(&ServingInput { eager_prompts, chunked_prefill: false, isl: 64.0, osl: 64.0, ..closed(32.0) })
     };
@@ -158,7 +158,7 @@ fn uncompiled_prompts_delay_first_tokens_and_what_decodes_beside_them() {
 }
 
 #[test]
-fn narrow_slices_lose_less_of_the_rate_on_devices_of_little_arithmetic() {
+fn tensor_parallel_gemm_loss_is_smaller_on_low_flops_devices() {
     // An H20 has a seventh of an H100's arithmetic and more bandwidth.
     let mut h20 = Accelerator { mem_bw: 4.0e12, ..h100() };
     h20.flops = h20.flops.map(|f| f * 148.0 / 989.0);
@@ -174,7 +174,7 @@ fn narrow_slices_lose_less_of_the_rate_on_devices_of_little_arithmetic() {
 }
 
 #[test]
-fn a_polling_scheduler_delays_first_tokens_by_half_of_the_steps_it_skips() {
+fn polled_admission_delays_ttft_by_half_of_the_skipped_steps() {
     let of = |concurrency, interval| {
         run(&ServingInput {
             admission: Admission::Polled,
@@ -190,7 +190,7 @@ fn a_polling_scheduler_delays_first_tokens_by_half_of_the_steps_it_skips() {
 }
 
 #[test]
-fn prompts_of_linear_mixers_are_computed_in_chunks_by_more_kernels() {
+fn gated_delta_prefill_is_slower_than_mamba_2_prefill() {
     let of = |kind| {
         let linear = Linear { kind, ..LINEAR };
         let arch = Architecture { linear: Some(linear), attention_share: 0.0, ..Architecture::default() };
@@ -201,7 +201,7 @@ fn prompts_of_linear_mixers_are_computed_in_chunks_by_more_kernels() {
 }
 
 #[test]
-fn the_prompts_of_a_burst_fill_whole_steps() {
+fn burst_wait_grows_sublinearly_with_concurrency() {
     // A single short prompt is bound by kernel launches; several prompts share them.
     let of = |concurrency| {
         run(&ServingInput {
@@ -217,7 +217,7 @@ fn the_prompts_of_a_burst_fill_whole_steps() {
 }
 
 #[test]
-fn weights_unpacked_to_a_buffer_pass_the_memory_again() {
+fn unpack_passes_add_weight_memory_traffic() {
     let of =
         |unpack_passes| stream(&ServingInput { formats: Formats { unpack_passes, ..Formats::default() }, ..base() });
     assert!(of(5.0) < 0.45 * of(1.0));
@@ -225,7 +225,7 @@ fn weights_unpacked_to_a_buffer_pass_the_memory_again() {
 }
 
 #[test]
-fn graphs_of_fixed_shape_compute_every_expert_once_the_batch_touches_them() {
+fn compiled_graph_computes_every_expert_once_the_batch_uses_all() {
     let arch = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(1024), ..base().arch };
     let of = |compiled_batch, isl| {
         run(&ServingInput { arch, compiled_batch, isl, load: Load::PrefillOnly { batch: 1.0 }, ..base() }).time.compute
@@ -236,7 +236,7 @@ fn graphs_of_fixed_shape_compute_every_expert_once_the_batch_touches_them() {
 }
 
 #[test]
-fn streaming_costs_a_server_that_overlaps_nothing() {
+fn streaming_adds_host_time_without_host_overlap() {
     let of = |load, host| run(&ServingInput { load, host, ..base() }).time.host;
     let online = Load::Closed { concurrency: 64.0, requests: f64::INFINITY };
     let gain = of(online, HostOverlap::None) - of(Load::Burst { requests: 64.0 }, HostOverlap::None);
@@ -247,7 +247,7 @@ fn streaming_costs_a_server_that_overlaps_nothing() {
 }
 
 #[test]
-fn a_host_that_launches_pieces_of_graphs_slows_small_steps_only() {
+fn piecewise_graph_capture_slows_mainly_small_batches() {
     // Launches take longer than a step with one sequence, but less time than a step with a full batch.
     let constants = Constants { kernel_prefill: 200e-6, ..Constants::default() };
     let of = |batch, graphs| {
@@ -261,7 +261,7 @@ fn a_host_that_launches_pieces_of_graphs_slows_small_steps_only() {
 }
 
 #[test]
-fn older_attention_kernels_take_longer_over_prompts() {
+fn prefill_throughput_rises_with_attention_kernel_generation() {
     let of = |attention| {
         let load = Load::PrefillOnly { batch: 4.0 };
         let mut input = ServingInput { load, attention, isl: 16_384.0, ..base() };
@@ -273,7 +273,7 @@ fn older_attention_kernels_take_longer_over_prompts() {
 }
 
 #[test]
-fn a_loop_of_its_own_prepares_all_drafts_at_once() {
+fn front_end_overlap_makes_host_time_independent_of_draft_count() {
     use crate::serving::step::Tokens;
     let of = |host, tokens| {
         let speculation = Speculation { tokens: Count::new(tokens), acceptance: 0.7, ..Speculation::default() };

@@ -10,7 +10,7 @@ fn staged(schedule: Schedule, m: f64) -> TrainingInput {
 }
 
 #[test]
-fn bidirectional_pipelines_hold_two_copies() {
+fn bidirectional_pipeline_doubles_weights_and_shrinks_the_bubble() {
     let c = Constants::default();
     let [one, both] = [Schedule::OneForwardOneBackward, Schedule::DualPipe].map(|s| estimate(&staged(s, 32.0), &c));
     // arXiv 2412.19437, table 2: twice the weights, and p + 1 micro-batches.
@@ -35,7 +35,7 @@ fn bidirectional_pipelines_need_even_stages_and_micro_batches() {
 }
 
 #[test]
-fn opposite_ways_hide_the_exchange_of_experts() {
+fn dualpipe_overlaps_expert_parallel_communication() {
     let c = Constants::default();
     let base = TrainingInput {
         arch: mixtral(),
@@ -51,7 +51,7 @@ fn opposite_ways_hide_the_exchange_of_experts() {
 }
 
 #[test]
-fn a_further_token_costs_a_layer_and_an_output_layer() {
+fn mtp_layer_adds_one_layer_and_one_output_projection() {
     let c = Constants::default();
     let base = TrainingInput { recompute: Recompute::None, sharding: Sharding::None, ..TrainingInput::default() };
     let (none, one) = (estimate(&base, &c), estimate(&TrainingInput { mtp_layers: Count::ONE, ..base }, &c));
@@ -69,7 +69,7 @@ fn a_further_token_costs_a_layer_and_an_output_layer() {
 }
 
 #[test]
-fn further_tokens_load_the_last_stage() {
+fn mtp_layers_run_on_the_last_stage() {
     let c = Constants::default();
     let base = staged(Schedule::OneForwardOneBackward, 32.0);
     let (none, two) = (estimate(&base, &c), estimate(&TrainingInput { mtp_layers: Count::new(2), ..base }, &c));
@@ -78,7 +78,7 @@ fn further_tokens_load_the_last_stage() {
 }
 
 #[test]
-fn kinds_of_context_parallelism_move_what_they_must() {
+fn context_parallel_kinds_differ_in_communication_time() {
     let c = Constants::default();
     let at = |arch, context_exchange, seq| {
         let base = TrainingInput { arch, seq, recompute: Recompute::Full, ..TrainingInput::default() };
@@ -104,7 +104,7 @@ fn kinds_of_context_parallelism_move_what_they_must() {
 }
 
 #[test]
-fn groups_of_experts_cross_the_edge_of_a_tile_one_after_another() {
+fn expert_gemm_time_has_no_jump_at_the_tile_boundary() {
     let arch = Architecture { experts: Count::new(256), top_k: Count::new(8), moe_ffn: Count::new(2048), ..mixtral() };
     let seconds_a_token = |seq: f64| {
         let input = TrainingInput { arch, seq, recompute: Recompute::None, ..TrainingInput::default() };

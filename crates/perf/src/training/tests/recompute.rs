@@ -98,7 +98,7 @@ proptest! {
     ///
     /// If activations are a fifth of memory, `x` more of them require recomputing `5x` more layers.
     #[test]
-    fn neighbors_on_the_edge_of_memory_differ_by_less_than_ten_percent(i in scenario(), ratio in 1.01..1.05f64) {
+    fn step_time_has_no_jump_over_ten_percent_at_the_memory_limit(i in scenario(), ratio in 1.01..1.05f64) {
         let ends = [Plan::FULL, Plan::NONE].map(|plan| under(&i, &Constants::default(), plan).memory_upper);
         prop_assume!(ends[1] > 1.25 * ends[0]);
         let (here, plain) = per_token(&i);

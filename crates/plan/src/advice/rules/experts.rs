@@ -80,7 +80,7 @@ mod tests {
     use atlas_document::Sources;
 
     #[test]
-    fn expert_groups_across_nodes_are_advised_the_published_layout() {
+    fn wide_ep_across_nodes_is_advised_deepep_and_eplb() {
         let library = Library::load(&Sources::built_in(), None);
         let parts = Parts::find(&library, "h100-sxm-64", "deepseek-v3-serve").unwrap();
         let of = |set: &[&str]| {

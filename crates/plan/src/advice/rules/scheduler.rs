@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_are_advised_where_prompts_disturb_tokens_and_the_software_has_them() {
+    fn disaggregation_is_advised_if_prefill_delays_decode_and_is_supported() {
         let (before, after) = long(&["concurrency=128"]).unwrap();
         assert!(
             after.0 < 0.85 * before.0 && after.1 < 1.05 * before.1,

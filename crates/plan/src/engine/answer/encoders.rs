@@ -23,7 +23,7 @@ fn answered(engine: Engine, workload: &str, set: &[&str]) -> Estimate {
 }
 
 #[test]
-fn encoders_read_at_the_rate_that_was_published() {
+fn bert_large_encoder_rate_is_near_the_published_value() {
     // MLPerf Inference 3.1, closed, NVIDIA, 8 H100 SXM, BERT large, offline: about 70,000 samples per second in 8 bit,
     // with a mean of 177 tokens without padding (from memory). Its runtime is specialized for this model.
     let set = ["prompt=177", "concurrency=8192", "max_num_batched_tokens=65536", "precision=fp8"];
@@ -32,7 +32,7 @@ fn encoders_read_at_the_rate_that_was_published() {
 }
 
 #[test]
-fn an_encoder_computes_what_its_operators_take_and_keeps_no_keys() {
+fn encoder_reaches_a_plausible_mfu_and_has_no_kv_cache() {
     let estimate = answered(Engine::Analytical, "bge-large-embed", &["concurrency=4096"]);
     let serving = estimate.detail.unwrap().serving.unwrap();
     // 2 FLOPs per weight and token, and 4 per layer, hidden unit and pair of tokens without a mask.
@@ -56,7 +56,7 @@ fn an_encoder_computes_what_its_operators_take_and_keeps_no_keys() {
 }
 
 #[test]
-fn a_reranker_reads_query_and_passage_together() {
+fn reranker_rate_falls_8x_to_13x_for_8x_longer_prompts() {
     let short = answered(Engine::Analytical, "bge-reranker-score", &["prompt=128", "concurrency=512"]);
     let long = answered(Engine::Analytical, "bge-reranker-score", &["prompt=1024", "concurrency=512"]);
     let rate = |estimate: &Estimate| estimate.detail.unwrap().serving.unwrap().requests_per_sec;

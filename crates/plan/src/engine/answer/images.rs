@@ -36,7 +36,7 @@ const SERVE: &str = "qwen2.5-vl-7b-serve";
 const TRAIN: &str = "qwen2.5-vl-7b-train";
 
 #[test]
-fn an_image_is_a_longer_prompt_and_the_work_of_its_encoder() {
+fn image_adds_prompt_tokens_and_encoder_time() {
     let one = ["concurrency=1", "dp=1"];
     let read = detail(SERVE, &one);
     let text = detail(SERVE, &["concurrency=1", "dp=1", "images=0", "prompt=1024"]);
@@ -55,7 +55,7 @@ fn an_image_is_a_longer_prompt_and_the_work_of_its_encoder() {
 }
 
 #[test]
-fn more_and_larger_images_take_longer_and_leave_fewer_places() {
+fn more_or_larger_images_raise_ttft_and_lower_max_concurrency() {
     let at = |set: &[&str]| detail(SERVE, set).serving.unwrap();
     let steps = [
         at(&["images=0"]),

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_accelerator_draws_between_idle_and_its_design_power() {
+    fn device_power_ranges_from_idle_to_tdp() {
         let all = DeviceUtilization { compute: 1.0, memory: 1.0, active: 1.0 };
         assert!((device(700.0, &DeviceUtilization::default(), 1.0) - 98.0).abs() < 1e-9);
         assert!((device(700.0, &all, 1.0) - 700.0).abs() < 1e-9);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn more_work_is_never_cheaper() {
+    fn device_power_does_not_drop_with_utilization() {
         let mut before = 0.0;
         for step in 0..=20 {
             let share = f64::from(step) / 20.0;
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn published_figures_of_single_accelerators_are_met() {
+    fn device_power_matches_published_measurements() {
         // Utilization computed by hand: 405B in fp8 on 8 H100 reads its 51 GB of weights 40 times per second.
         let decoding = DeviceUtilization { compute: 0.15, memory: 0.62, active: 1.0 };
         assert!((device(700.0, &decoding, 1.0) / 459.0 - 1.0).abs() < 0.1, "{}", device(700.0, &decoding, 1.0));

@@ -127,7 +127,7 @@ const CASES: [Case; 5] = [
 ];
 
 #[test]
-fn published_deployments_over_many_nodes_come_within_their_bounds() {
+fn published_multi_node_deployments_are_estimated_within_bounds() {
     let mut far = Vec::new();
     for (what, target, set, units, published, prompts) in CASES {
         let got = answered(Engine::Analytical, target, set, prompts) / units;

@@ -52,7 +52,7 @@ fn teraflops(workload: &str) -> f64 {
 }
 
 #[test]
-fn gpt_neox_20b_takes_what_was_published_with_the_software_that_trained_it() {
+fn gpt_neox_20b_rate_matches_the_published_value_with_its_software() {
     // 117 TFLOP/s per accelerator (arXiv 2204.06745, section 2.2). The software recomputes all layers fully and has no
     // fused attention; newer software that avoids both is a quarter faster.
     let own = teraflops(&NEOX.replace("SOFTWARE", "gpt-neox"));

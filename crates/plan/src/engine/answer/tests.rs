@@ -85,7 +85,7 @@ fn closed_form_and_events_agree_on_token_times_up_to_saturation() {
 }
 
 #[test]
-fn an_open_load_with_a_concurrency_has_no_more_in_flight() {
+fn open_load_with_concurrency_caps_requests_in_flight() {
     let library = library();
     let pair = ("h200-sxm-8", "llama3.1-70b-serve");
     let capped = ["load=open", "concurrency=32", "request_rate=6"];
@@ -119,7 +119,7 @@ fn replicas_without_a_request_draw_idle_power() {
 }
 
 #[test]
-fn what_device_software_or_model_do_not_run_is_refused_by_name() {
+fn unsupported_settings_are_refused_with_the_reason() {
     let library = library();
     for (pair, set, expected) in [
         (("v100-sxm-8", "llama3.1-8b-serve"), &["precision=fp8"][..], "the software has no kernels for fp8"),
@@ -152,7 +152,7 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
 }
 
 #[test]
-fn a_backlog_is_simulated_as_requests_that_come_all_at_once() {
+fn burst_load_is_simulated_as_burst_arrivals() {
     let library = library();
     let ttft = |set: &[&str]| {
         let (_, estimate) = answered(&library, Engine::Event, ("h100-sxm-8", "llama3.1-8b-serve"), set);
@@ -165,7 +165,7 @@ fn a_backlog_is_simulated_as_requests_that_come_all_at_once() {
 }
 
 #[test]
-fn sixteen_bits_take_the_format_of_the_device_and_say_so() {
+fn fp16_replaces_bf16_on_v100_with_a_note() {
     let library = library();
     let (scenario, estimate) = answered(&library, Engine::Analytical, ("v100-sxm-8", "llama3.1-8b-serve"), &[]);
     assert_eq!(scenario.get(Knob::Precision), Setting::Choice("fp16".into()));
@@ -175,7 +175,7 @@ fn sixteen_bits_take_the_format_of_the_device_and_say_so() {
 }
 
 #[test]
-fn an_mfu_beyond_what_was_measured_is_reported() {
+fn mfu_above_the_best_published_is_noted() {
     let library = library();
     let described = |pair, set: &[&str]| {
         let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
@@ -203,7 +203,7 @@ fn an_mfu_beyond_what_was_measured_is_reported() {
 }
 
 #[test]
-fn software_that_does_not_run_on_a_vendors_accelerators_is_named() {
+fn unsupported_vendor_software_pair_is_noted() {
     let library = library();
     let says = |pair, set: &[&str]| {
         let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
@@ -218,7 +218,7 @@ fn software_that_does_not_run_on_a_vendors_accelerators_is_named() {
 }
 
 #[test]
-fn sums_that_also_normalize_save_kernels_in_mixtures_inside_a_node() {
+fn fused_all_reduce_norm_lowers_tpot_only_for_moe_tp_within_a_node() {
     let library = library();
     let gain = |target: &str, workload: &str, set: &[&str]| {
         let of = |release: &str| {

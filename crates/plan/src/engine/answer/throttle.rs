@@ -141,7 +141,7 @@ mod tests {
     const DECODING: DeviceUtilization = DeviceUtilization { compute: 0.1, memory: 0.62, active: 1.0 };
 
     #[test]
-    fn a_lower_cap_slows_products_and_memory_only_at_the_last() {
+    fn lower_power_cap_slows_the_clock_before_memory() {
         for used in [TRAINING, DECODING] {
             let mut before = Throttle::at(1.0, 1.0, &used);
             assert_eq!((before.clock, before.memory), (1.0, 1.0));
@@ -166,7 +166,7 @@ mod tests {
         }
     }
     #[test]
-    fn a_cap_and_a_limit_at_its_clock_agree() {
+    fn power_cap_and_clock_limit_at_its_clock_throttle_equally() {
         for used in [TRAINING, DECODING] {
             for percent in [45, 50, 60, 70] {
                 let share = f64::from(percent) / 100.0;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn work_beyond_the_design_power_is_slowed_by_no_cap_at_it() {
+    fn cap_at_tdp_does_not_throttle_work_above_tdp() {
         let all = DeviceUtilization { compute: 1.0, memory: 0.5, active: 1.0 };
         assert_eq!(Throttle::at(1.0, 1.0, &all).clock, 1.0);
         assert!(Throttle::at(0.99, 1.0, &all).clock > 0.99);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_clock_slows_arithmetic_in_proportion_and_memory_only_below_half() {
+    fn lower_clock_slows_training_more_than_serving() {
         for engine in ["analytical", "event"] {
             for (workload, least, most) in [("llama3.1-8b-train", 0.7, 0.8), ("llama3.1-8b-serve", 0.93, 1.0)] {
                 let whole = at_clock(workload, engine, 1.0);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_cap_and_a_limit_at_its_clock_give_the_same_rate_at_nearly_the_same_power() {
+    fn power_cap_equals_clock_limit_in_rate_and_nearly_in_power() {
         for (workload, more) in [("llama3.1-8b-train", &[][..]), ("llama3.1-8b-serve", &SERVED[..])] {
             let whole = answer("h100-sxm-8", workload, more).unwrap().0;
             let used = match workload.ends_with("train") {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_limited_only_where_its_users_can() {
+    fn clock_share_is_refused_where_the_vendor_has_no_tool() {
         let refused = |target: &str| answer(target, "llama3.1-8b-train", &["clock_share=0.7"]).unwrap_err();
         for target in ["tpu-v5p-128", "trn2-16"] {
             assert!(refused(target).contains("clock_share 1: no tool of its vendor limits the clock"), "{target}");

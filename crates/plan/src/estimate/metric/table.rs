@@ -352,14 +352,14 @@ mod tests {
     use super::FIGURES;
 
     #[test]
-    fn every_metric_stands_where_its_id_says() {
+    fn every_metric_id_resolves_to_its_table_entry() {
         for metric in FIGURES {
             assert_eq!(metric.id.metric().name, metric.name);
         }
     }
 
     #[test]
-    fn every_metric_has_a_name_of_its_own_a_label_and_an_explanation() {
+    fn every_metric_has_a_unique_name_a_label_and_help() {
         for (at, metric) in FIGURES.iter().enumerate() {
             assert!(!metric.name.is_empty() && !metric.label.is_empty() && !metric.help.is_empty(), "{}", metric.name);
             assert!(FIGURES.iter().skip(at + 1).all(|other| other.name != metric.name), "{}", metric.name);

@@ -261,7 +261,7 @@ mod tests {
     use crate::simulation::predecessor::PRESETS;
 
     #[test]
-    fn rectangles_are_as_square_as_they_can_be() {
+    fn rectangle_sides_are_as_equal_as_possible() {
         assert_eq!(rectangle(16), [4, 4, 1]);
         assert_eq!(rectangle(128), [16, 8, 1]);
         assert_eq!(rectangle(24), [6, 4, 1]);
@@ -269,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn presets_are_those_of_the_predecessor_simulator() {
+    fn presets_match_the_accelerator_counts_of_the_predecessor() {
         let sizes: Vec<f64> = PRESETS.iter().map(|name| Predecessor::preset(name).unwrap().accelerators()).collect();
         assert_eq!(sizes, [8.0, 32.0, 128.0]);
         assert!(Predecessor::preset("huge").is_none());
     }
 
     #[test]
-    fn a_reduction_is_what_its_pattern_takes_on_its_topology() {
+    fn reduction_time_follows_from_pattern_and_topology() {
         let catalog = Catalog::built_in();
         let seconds = |pattern, topology| {
             let mut config = Predecessor::preset("small").unwrap();

@@ -32,7 +32,7 @@ fn end_of_instant_events_come_last() {
 }
 
 #[test]
-fn events_in_the_past_are_handled_now() {
+fn past_events_pop_at_the_current_time() {
     let mut queue = EventQueue::default();
     queue.at(Time::from_ps(10), 1);
     queue.pop();
@@ -56,7 +56,7 @@ fn a_stale_handle_cancels_nothing() {
 }
 
 #[test]
-fn numbering_anew_keeps_the_order() {
+fn renumbering_preserves_event_order() {
     let mut queue = EventQueue::<u32> { sequence: (1 << SEQUENCE_BITS) - 50, ..EventQueue::default() };
     for event in 0..100 {
         match event % 3 {
@@ -104,7 +104,7 @@ fn cancelled_events_do_not_pile_up() {
 proptest! {
     /// Any mixture of scheduling, cancelling and popping matches a sorted list.
     #[test]
-    fn agrees_with_a_sorted_list(actions in prop::collection::vec((0u8..6, 0u64..20, any::<prop::sample::Index>()), 1..600)) {
+    fn event_queue_agrees_with_a_sorted_list(actions in prop::collection::vec((0u8..6, 0u64..20, any::<prop::sample::Index>()), 1..600)) {
         let mut queue = EventQueue::default();
         let mut list: Vec<(u64, bool, usize, Handle)> = Vec::new();
         for (number, (action, delay, pick)) in actions.into_iter().enumerate() {

@@ -124,7 +124,7 @@ mod tests {
     use crate::network::topology::Wire;
 
     #[test]
-    fn cables_at_a_card_are_one_channel_each_way_and_others_stay_apart() {
+    fn cables_through_nics_merge_into_one_channel_per_direction() {
         let mut t = Topology::default();
         // Accelerator, card, card, switch, accelerator; and a card with two accelerators.
         for kind in [

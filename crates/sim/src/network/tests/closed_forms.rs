@@ -149,7 +149,7 @@ fn multidimensional_collectives_match_their_closed_form() {
 }
 
 #[test]
-fn double_trees_keep_their_bounds_and_come_near_the_bandwidth() {
+fn double_tree_all_reduce_time_is_within_its_bounds() {
     for n in [2u32, 3, 4, 7, 8, 16, 31, 32, 64] {
         for (bytes, chunks) in [(1e4, 1), (1e6, 8), (1e8, 64), (1e9, 256)] {
             let algorithm = Algorithm::DoubleTree { chunks };
@@ -195,7 +195,7 @@ fn analytical_shape(domains: u32, local: u32) -> Shape {
 }
 
 #[test]
-fn the_analytical_engine_s_collectives_are_those_of_the_flows() {
+fn analytical_collective_times_match_the_flow_simulation() {
     let f = analytical_fabric();
     let mut worst = 0.0f64;
     let mut check = |what: String, found: f64, expected: f64| {

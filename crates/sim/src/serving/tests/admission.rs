@@ -5,7 +5,7 @@ use super::*;
 /// A scheduler that polls its queue every 30 decode steps delays requests by 15 steps on average, but not if nothing
 /// else is running.
 #[test]
-fn an_infrequent_look_at_the_queue_delays_requests() {
+fn infrequent_queue_polling_delays_requests() {
     let run = |concurrency: f64, recv_interval| {
         let load = Load::Closed { concurrency, requests: 10.0 * concurrency };
         let case = ServingInput {

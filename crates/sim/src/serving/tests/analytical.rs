@@ -96,7 +96,7 @@ fn the_steady_state_is_near_the_closed_form() {
 /// Equal requests that begin together stay synchronized forever. In the steady state some of them are synchronized and
 /// most are not.
 #[test]
-fn bursts_of_equal_requests_persist_in_part() {
+fn unstaggered_equal_requests_have_higher_ttft_than_staggered() {
     // Ten rounds; the first begins at once.
     let load = Load::Closed { concurrency: 32.0, requests: 320.0 };
     let case = ServingInput { isl: 4000.0, load, ..closed(32.0) };
@@ -124,7 +124,7 @@ fn partial_outputs_do_not_count_for_time_per_token() {
 
 /// A prompt is computed by a single attention group while the others wait.
 #[test]
-fn prompts_of_all_attention_groups_cost_little_more_than_one() {
+fn four_attention_groups_prefill_in_under_3x_the_time_of_one() {
     let layout = Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() };
     let seconds = |requests: f64| {
         let load = Load::Burst { requests };
@@ -141,7 +141,7 @@ fn prompts_of_all_attention_groups_cost_little_more_than_one() {
 
 /// TensorRT-LLM holds prompts back until every attention group has one, but not forever.
 #[test]
-fn prompts_wait_for_each_other_where_groups_are_balanced() {
+fn batched_admission_raises_ttft_and_lowers_tpot() {
     let layout = Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() };
     let run = |admission| {
         let load = Load::Closed { concurrency: 16.0, requests: 160.0 };
@@ -158,7 +158,7 @@ fn prompts_wait_for_each_other_where_groups_are_balanced() {
 
 /// First tokens are returned by the front end that also takes in the rest of the burst.
 #[test]
-fn first_tokens_of_a_burst_wait_for_the_front_end() {
+fn burst_ttft_is_at_least_the_front_end_intake_time() {
     let case = ServingInput { isl: 16.0, ..system(Load::Burst { requests: 64.0 }) };
     let found = simulated(&Input::of(&case, &Constants::default(), 1));
     let taken_in = 64.0 * Constants::default().front_end;
@@ -167,7 +167,7 @@ fn first_tokens_of_a_burst_wait_for_the_front_end() {
 
 /// A single burst is not a trend; overload is one under any arrival process.
 #[test]
-fn only_an_overload_grows_throughout() {
+fn queue_growth_is_detected_only_under_overload() {
     let capacity = estimate(&closed(256.0), &Constants::default()).requests_per_sec;
     for (share, grows) in [(0.5, false), (1.3, true)] {
         for cv in [1.0, 4.0] {

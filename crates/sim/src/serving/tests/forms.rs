@@ -120,7 +120,7 @@ fn beam_search_matches_the_closed_form() {
 
 /// A graph compiled for 32 sequences always computes 32.
 #[test]
-fn compiled_shapes_cost_their_full_size() {
+fn compiled_batch_runs_at_full_size_as_in_the_closed_form() {
     let one = |compiled: Option<f64>, concurrency: f64| {
         let case =
             ServingInput { isl: 1500.0, osl: 250.0, compiled_batch: compiled.map(Count::floor), ..closed(concurrency) };
@@ -136,7 +136,7 @@ fn compiled_shapes_cost_their_full_size() {
 
 /// If memory holds five of eight long prompts, five run: no request is admitted only to be evicted halfway.
 #[test]
-fn long_prompts_that_do_not_fit_wait_outside() {
+fn long_prompts_beyond_kv_capacity_have_under_0_5_preemptions_each() {
     let small = Accelerator { mem_bytes: 40e9, mem_bw: 1.555e12, ..h100() };
     let case = ServingInput { accelerator: small, isl: 28_600.0, osl: 230.0, ..closed(8.0) };
     let theory = estimate(&case, &Constants::default());

@@ -65,7 +65,7 @@ proptest! {
 
     /// Whatever the settings, the run ends, nothing panics, and no block is lost.
     #[test]
-    fn every_request_finishes_under_any_settings(input in any_input(), seed in 0u64..1000) {
+    fn every_request_finishes_or_is_rejected_under_any_settings(input in any_input(), seed in 0u64..1000) {
         let Ok(o) = simulate(&input, seed, &Progress::new()) else { return Ok(()) };
         prop_assert_eq!(o.requests + o.rejected, 60, "stuck: {:?}", o.timeline.last());
         prop_assert!(o.max_kv_share <= 1.0 + 1e-9 && o.kv_share >= -1e-9);

@@ -43,7 +43,7 @@ fn wall_time_matches_daly() {
 }
 
 #[test]
-fn the_best_interval_is_near_young_and_daly() {
+fn best_checkpoint_interval_is_within_2x_of_daly() {
     let (choices, best) = best_interval(&llama(), 5, 12, &Progress::new()).unwrap();
     let best = best.unwrap();
     println!(
@@ -60,7 +60,7 @@ fn the_best_interval_is_near_young_and_daly() {
 }
 
 #[test]
-fn all_the_time_is_accounted_for() {
+fn wall_time_is_the_sum_of_its_parts() {
     for input in [
         llama(),
         Input { spares: 2, repair: Distribution::Constant(8.0 * HOUR), ..llama() },
@@ -87,7 +87,7 @@ fn few_spares_cause_waiting_and_faster_checkpoints_raise_goodput() {
 }
 
 #[test]
-fn runs_that_never_finish_are_reported_as_unfinished() {
+fn cancelled_fault_run_is_unfinished_and_invalid_input_is_reported() {
     let hopeless = Input { node_mtbf: 2048.0 * 60.0, work: 1e6, ..llama() };
     let progress = Progress::new();
     progress.cancel();

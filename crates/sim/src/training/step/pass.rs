@@ -440,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_matches_the_formula() {
+    fn jitter_table_matches_the_exact_quantile() {
         for (cv, ranks) in [(0.001, 1), (0.03, 8), (0.5, 64), (2.0, 2)] {
             let jitter = Jitter::new(cv, ranks);
             let mut last = 0.0;

@@ -67,7 +67,7 @@ fn expert_exchanges_match_the_closed_form() {
 }
 
 #[test]
-fn gradient_reduction_overlaps_and_slows_kernels() {
+fn hybrid_sharded_gradient_reduction_matches_the_closed_form() {
     let node = TrainingInput { shard: Some(Count::new(8)), ..sharded() };
     let costs = Costs::of(&node, &Constants::default());
 
@@ -86,7 +86,7 @@ fn gradient_reduction_overlaps_and_slows_kernels() {
 }
 
 #[test]
-fn weights_are_allocated_throughout_a_step() {
+fn zero3_stages_gather_once_per_step_unless_compiled_or_set() {
     let stages = TrainingInput { pp: Count::new(4), dp: Count::new(16), ..sharded() };
     let eager = Costs::of(&stages, &Constants::default());
     assert!(eager.gather > 0.0 && eager.reduce > 0.0);
@@ -108,7 +108,7 @@ fn weights_are_allocated_throughout_a_step() {
 }
 
 #[test]
-fn the_embedding_is_gathered_first_and_reduced_last() {
+fn embedding_gradient_extends_the_last_reduction_bucket() {
     let mut system = TrainingInput { pp: Count::ONE, dp: Count::new(16), ..pipelined() };
     system.arch.vocab = Count::new(8);
     let costs = Costs::of(&system, &Constants::default());
@@ -127,7 +127,7 @@ fn the_embedding_is_gathered_first_and_reduced_last() {
 }
 
 #[test]
-fn context_exchange_overlaps_all_but_the_last_step_of_attention() {
+fn overlapped_context_exchange_step_matches_the_closed_form() {
     let long = TrainingInput {
         seq: 65_536.0,
         cp: Count::new(8),

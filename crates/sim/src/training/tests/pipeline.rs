@@ -25,7 +25,7 @@ fn empty_ends() -> TrainingInput {
 }
 
 #[test]
-fn chunks_without_layers_take_only_the_time_of_their_head() {
+fn empty_end_chunks_take_no_time_besides_the_output_layer() {
     let system = empty_ends();
     let costs = Costs::of(&system, &Constants::default());
     let (first, second, last) = (&costs.chunks[0], &costs.chunks[1], &costs.chunks[127]);
@@ -39,7 +39,7 @@ fn chunks_without_layers_take_only_the_time_of_their_head() {
 }
 
 #[test]
-fn the_stated_layers_of_the_end_stages_are_computed() {
+fn stated_end_stage_layers_set_stage_times() {
     let stated = |first, last| TrainingInput { first_layers: Some(first), last_layers: Some(last), ..pipelined() };
     for (first, last) in [(20, 20), (22, 16), (14, 12)] {
         let (first, last) = (Count::new(first), Count::new(last));

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_heading_of_the_list_has_its_columns_for_itself() {
+    fn every_heading_of_the_comparison_list_fits_its_column() {
         for metric in atlas_plan::estimate::METRICS {
             let (first, second) = heading_lines(metric);
             // The first line may begin with an arrow.

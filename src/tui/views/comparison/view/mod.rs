@@ -438,7 +438,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_fits_its_columns_whatever_it_is() {
+    fn ratio_text_fits_its_column_for_any_value() {
         let sizes = [1.0, 7.694, 81.5, 999.5, 0.574, 0.00382, 0.000_911, 0.000_091_1, 1e-9, 0.0];
         for ratio in sizes {
             for width in [RATIO - 1, RATIO] {
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_broken_where_it_is_joined() {
+    fn long_names_break_after_a_separator() {
         assert_eq!(split_name("NVIDIA_H100_8x_NVLink", 19), ("NVIDIA_H100_8x_", "NVLink"));
         assert_eq!(split_name("NVIDIA_H100_8x_NVLink", 21), ("NVIDIA_H100_8x_NVLink", ""));
         assert_eq!(split_name("unbroken", 4), ("unbroken", ""));
