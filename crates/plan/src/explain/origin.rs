@@ -1,5 +1,6 @@
 //! Origins of inputs.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -90,6 +91,17 @@ fn described(listed: &Listed) -> (&'static str, &'static str) {
     match listed.origin.split_once("Origin:") {
         Some((what, origin)) => (what.trim().trim_end_matches('.'), origin.trim().trim_end_matches('.')),
         None => (listed.origin, "documented"),
+    }
+}
+
+/// The text with its first letter in lower case, unless it begins with an acronym.
+fn lowercase_first(text: &'static str) -> Cow<'static, str> {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && !second.is_uppercase() => {
+            first.to_lowercase().chain(letters).collect::<String>().into()
+        }
+        _ => text.into(),
     }
 }
 
@@ -355,7 +367,7 @@ pub(crate) fn constants(listed: impl Iterator<Item = Listed> + Clone, names: &[&
         let found = listed.clone().find(|one| one.name == *name)?;
         let unit = if found.unit == "1" { "" } else { found.unit };
         let (what, _) = described(&found);
-        Some(Term::input(found.name, what, unit, found.value).from(Origin::Constant(found)))
+        Some(Term::input(found.name, lowercase_first(what), unit, found.value).from(Origin::Constant(found)))
     };
     names.iter().filter_map(of).collect()
 }
