@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn offloading_frees_memory_and_costs_time() {
+    fn offloading_frees_memory_and_is_not_faster() {
         let c = Constants::default();
         let base = TrainingInput { recompute: crate::training::Recompute::None, ..TrainingInput::default() };
         let plain = estimate(&base, &c);
