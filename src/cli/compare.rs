@@ -41,8 +41,8 @@ maximum-performance uses the best knobs of each target under the constraints giv
 experiment (--config), both take parallelism, precision and recomputation of each target from it, and its methodology is \
 the default.")]
 pub struct Args {
-    /// Target; repeatable [default: all]
-    #[arg(long, value_name = "NAME")]
+    /// Target; repeatable, or separated by commas [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
     /// Workload [default: the first]
     #[arg(long, value_name = "NAME")]

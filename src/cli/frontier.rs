@@ -30,8 +30,8 @@ use atlas_report::{Format, csv, serialized};
 Each row keeps a constant number of requests in flight (closed loop). TPOT is the time per output token after the first, \
 averaged over a response; a user sees 1 / TPOT tokens per second.")]
 pub struct Args {
-    /// Target; repeatable
-    #[arg(long, value_name = "NAME", required = true)]
+    /// Target; repeatable, or separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
     pub target: Vec<String>,
     /// Workload
     #[arg(long, value_name = "NAME")]

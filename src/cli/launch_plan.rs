@@ -26,11 +26,11 @@ const CANDIDATES: usize = 1000;
 /// Scenarios and how they are launched.
 #[derive(Debug, clap::Args)]
 pub struct PlanArgs {
-    /// Target; repeatable
-    #[arg(long, value_name = "NAME", required = true)]
+    /// Target; repeatable, or separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
     pub target: Vec<String>,
-    /// Workload; repeatable
-    #[arg(long, value_name = "NAME", required = true)]
+    /// Workload; repeatable, or separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
     pub workload: Vec<String>,
     /// Use the same knobs for all targets, or the best of each; repeatable [default: identical-config]
     #[arg(long, value_parser = goal::methodology(), value_name = "METHOD")]

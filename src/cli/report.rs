@@ -45,8 +45,8 @@ pub struct Args {
     /// Directory or file with records; repeatable [default: out]
     #[arg(long, value_name = "PATH", conflicts_with_all = ["target", "workload"])]
     pub records: Vec<PathBuf>,
-    /// Target to study; repeatable
-    #[arg(long, value_name = "NAME", requires = "workload")]
+    /// Target to study; repeatable, or separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "workload")]
     pub target: Vec<String>,
     /// Workload to study; without --target, on every target
     #[arg(long, value_name = "NAME")]

@@ -86,11 +86,11 @@ pub struct ImportArgs {
 /// `atlas scenario export`.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
-    /// Target; repeatable
-    #[arg(long, value_name = "NAME", required = true)]
+    /// Target; repeatable, or separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
     pub target: Vec<String>,
-    /// Workload; repeatable
-    #[arg(long, value_name = "NAME", required = true)]
+    /// Workload; repeatable, or separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
     pub workload: Vec<String>,
     /// Knobs.
     #[command(flatten)]
@@ -109,8 +109,8 @@ pub struct CompareArgs {
     /// Workloads [default: those of --config, else the dashboard's three]
     #[arg(value_name = "SCENARIO")]
     pub workload: Vec<String>,
-    /// Target; repeatable [default: those of --config, else the dashboard's eight]
-    #[arg(long, value_name = "NAME")]
+    /// Target; repeatable, or separated by commas [default: those of --config, else the dashboard's eight]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
     /// Knobs.
     #[command(flatten)]

@@ -83,7 +83,7 @@ pub struct Args {
     /// Scheduler for --jobs
     #[arg(long, value_enum, value_name = "NAME", requires = "jobs", default_value_t)]
     pub scheduler: jobs::SchedulerName,
-    /// Target; several are compared
+    /// Target; several, repeated or separated by commas, are compared
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
     /// Workload

@@ -42,10 +42,10 @@ pub struct Args {
     /// Knob and values to sweep; repeatable, the last one varies fastest
     #[arg(long, value_name = "KNOB=VALUES", required = true)]
     pub over: Vec<String>,
-    /// Target; repeatable; --targets A,B also works if it is not a file [default: all]
+    /// Target; repeatable, or separated by commas, also as --targets A,B if that is not a file [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub target: Vec<String>,
-    /// Workload; repeatable
+    /// Workload; repeatable, or separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
     pub workload: Vec<String>,
     /// Keep only points that satisfy this condition, such as fits or 'tpot<=50'; repeatable

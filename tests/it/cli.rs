@@ -207,6 +207,8 @@ fn comparisons_mark_the_best_and_refer_to_the_baseline() {
 
     let two = ["--target", "SAMBANOVA_SNX_NODE", "--target", "GROQ_LPU_NODE"];
     let csv = stdout(&compare(&[&two[..], &["--format", "csv"]].concat()).code(0));
+    let commas = ["--target", "SAMBANOVA_SNX_NODE,GROQ_LPU_NODE", "--format", "csv"];
+    assert_eq!(stdout(&compare(&commas).code(0)), csv);
     assert!(csv.starts_with("metric,SAMBANOVA_SNX_NODE,GROQ_LPU_NODE,best,tied\ntokens_per_sec,"), "{csv}");
 
     // A fabric for which only one of the profiles is calibrated: the other targets are still estimated.
