@@ -73,8 +73,8 @@ pub fn run<M: Model>(model: &mut M, queue: &mut EventQueue<M::Event>, until: Tim
     run_within(model, queue, until, MAX_EVENTS, progress)
 }
 
-/// Like [`run`], with a given maximum number of events (rounded up to a multiple of `CANCELLATION_INTERVAL`). It ends models that
-/// make no progress.
+/// Like [`run`], with a given maximum number of events (rounded up to a multiple of `CANCELLATION_INTERVAL`). It ends
+/// models that make no progress.
 pub fn run_within<M: Model>(
     model: &mut M,
     queue: &mut EventQueue<M::Event>,
