@@ -123,13 +123,13 @@ pub(super) fn read(path: &Path, globals: &Globals) -> Result<(Experiment, Catalo
     let mut problems = Diagnostics::new();
     let catalog = Catalog::load(&globals.sources(), None);
     let Some(root) = parse::parse(&label, &text, &mut problems) else { return Err(Failure::from(problems).into()) };
-    if !experiment::is(&root) {
+    if !experiment::is_document(&root) {
         return Err(eyre!("{label}: not an experiment: expected hardware.platforms, models and training"));
     }
     let variable = |name: &str| std::env::var(name).ok();
     let experiment = experiment::read(&label, &root, &variable, &mut problems);
     // Only the diagnostics are used; the library converts the experiment again.
-    drop(experiment.foreign(&catalog, &mut problems));
+    drop(experiment.converted_entries(&catalog, &mut problems));
     if !problems.has_errors() {
         problems.extend(memory(&experiment, path, globals));
     }
@@ -191,7 +191,7 @@ fn format_resolved(resolved: &Resolved) -> String {
 /// Origin of a value: the file and the position in it.
 fn origin(experiment: &Experiment, resolved: &Resolved) -> String {
     match &resolved.from {
-        experiment::From::Derived(how) => how.clone(),
+        experiment::ValueOrigin::Derived(how) => how.clone(),
         from => {
             let described = from.to_string();
             let (before, place) =

@@ -102,7 +102,7 @@ impl ActiveConfiguration {
         let platforms = &self.experiment.platforms;
         let memory = info("total_memory_gb").and_then(Value::as_f64);
         let sheet = info("device_name").and_then(Value::as_str);
-        if let Some(sheet) = sheet.and_then(|device| self.catalog.accelerator_meant(device, memory)) {
+        if let Some(sheet) = sheet.and_then(|device| self.catalog.find_accelerator_by_description(device, memory)) {
             let same = |platform: &&Platform| {
                 Experiment::accelerator(platform, &self.catalog).is_some_and(|own| own.id == sheet.id)
             };

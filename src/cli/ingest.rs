@@ -102,7 +102,7 @@ fn keep_measurements(file: &Ingested, context: &Context, workload: Option<&str>)
 fn read_all(sources: &[NamedFile], context: &Context) -> color_eyre::Result<(Vec<Ingested>, bool)> {
     let (mut files, mut failed) = (Vec::new(), false);
     for source in sources {
-        let context = &Context { settings: source.over(&context.settings), ..context.clone() };
+        let context = &Context { settings: source.merged_with(&context.settings), ..context.clone() };
         let path = &source.path;
         if path.as_os_str() == "-" {
             failed |= keep(&mut files, read(io::stdin().lock(), "stdin", context), false);

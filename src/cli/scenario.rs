@@ -180,7 +180,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
         let file: Arc<str> = path.display().to_string().into();
         let text = read(path).map_err(|problem| eyre!("{file}: {problem}"))?;
         let Some(root) = parse::parse(&file, &text, &mut problems) else { continue };
-        if !dashboard::is(&root) {
+        if !dashboard::is_document(&root) {
             return Err(eyre!(
                 "{file}: not a dashboard scenario: expected model, parallelism and workload, or hardware \
                  with fp16Tflops and vramSizeGB"
@@ -307,7 +307,7 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
 fn keep_entry(exported: &mut Value, entry: &Node) {
     let of = dashboard::fingerprint(exported);
     if let Some(fields) = exported.as_object_mut() {
-        fields.insert(dashboard::ENTRY.to_owned(), json!({"entry": entry, "of": of}));
+        fields.insert(dashboard::EXPORT_KEY.to_owned(), json!({"entry": entry, "of": of}));
     }
 }
 

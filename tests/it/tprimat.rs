@@ -43,7 +43,12 @@ fn utilization_cost_energy_memory_scaling_and_time_match_the_predecessor() {
             continue;
         }
         let rate = (number(&case, "tokens_per_second"), number(&case, "num_gpus"));
-        let got = economics::of_flops(rate.0, rate.1, number(&case, "flops_per_token"), number(&case, "peak_tflops"));
+        let got = economics::utilization_from_flops(
+            rate.0,
+            rate.1,
+            number(&case, "flops_per_token"),
+            number(&case, "peak_tflops"),
+        );
         let per_gpu = got.achieved_tflops / rate.1;
         agree(
             &case,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use atlas_evidence::validate::MeasurementKind;
-use atlas_legacy::measurements::{self, ConvertError, Prose, Report};
+use atlas_legacy::measurements::{self, ConvertError, FreeText, Report};
 
 /// Error while converting a file.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub(crate) fn file(old: &Path, new: &Path, kind: Option<MeasurementKind>) -> Res
         MeasurementKind::Inference => measurements::TableKind::Inference,
         MeasurementKind::Latency => measurements::TableKind::Latency,
     });
-    let (converted, report) = measurements::convert(&text, kind, Prose::Read)
+    let (converted, report) = measurements::convert(&text, kind, FreeText::Read)
         .map_err(|reason| Error::Convert { path: old.into(), reason })?;
     std::fs::write(new, converted).map_err(|reason| Error::Write { path: new.into(), reason })?;
     Ok(report)

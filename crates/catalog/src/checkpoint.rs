@@ -3,7 +3,7 @@
 use atlas_core::plan::Format;
 
 /// Suffixes that do not change the architecture, and the weight format that they imply.
-const ENDINGS: &[(&str, Option<Format>)] = &[
+const SUFFIXES: &[(&str, Option<Format>)] = &[
     ("-instruct", None),
     ("-chat", None),
     ("-base", None),
@@ -43,7 +43,7 @@ const ENDINGS: &[(&str, Option<Format>)] = &[
 ];
 
 /// Prefixes of names, and their spelling in the catalog.
-const BEGINNINGS: &[(&str, &str)] = &[
+const PREFIXES: &[(&str, &str)] = &[
     ("meta-llama-", "llama-"),
     ("nvidia-nemotron-", "nemotron-"),
     ("llama2-", "llama-2-"),
@@ -80,27 +80,27 @@ pub(crate) fn find<T>(name: &str, exact: impl Fn(&str) -> Option<T>) -> Option<(
             return exact(id).map(|found| (found, format.or(Some(*own))));
         }
         // `Meta-Llama-3-8B` needs two replacements of the prefix.
-        let once = spelled(&candidate);
-        let twice = once.as_deref().and_then(spelled);
+        let once = replace_prefix(&candidate);
+        let twice = once.as_deref().and_then(replace_prefix);
         for tried in [Some(&candidate), once.as_ref(), twice.as_ref()].into_iter().flatten() {
             if let Some(found) = exact(tried) {
                 return Some((found, format));
             }
         }
-        let (shorter, stated) = shorter(&candidate)?;
+        let (shorter, stated) = strip_suffix_or_date(&candidate)?;
         (candidate, format) = (shorter.to_owned(), format.or(stated));
     }
 }
 
 /// Replaces a known prefix with its spelling in the catalog.
-fn spelled(name: &str) -> Option<String> {
-    BEGINNINGS.iter().find_map(|(from, to)| name.strip_prefix(from).map(|rest| format!("{to}{rest}")))
+fn replace_prefix(name: &str) -> Option<String> {
+    PREFIXES.iter().find_map(|(from, to)| name.strip_prefix(from).map(|rest| format!("{to}{rest}")))
 }
 
 /// Removes the longest known suffix, and returns the format that it implies. If there is none, removes a date such as
 /// `-2507`.
-fn shorter(name: &str) -> Option<(&str, Option<Format>)> {
-    let endings = ENDINGS.iter().filter_map(|(ending, format)| Some((name.strip_suffix(ending)?, *format)));
+fn strip_suffix_or_date(name: &str) -> Option<(&str, Option<Format>)> {
+    let endings = SUFFIXES.iter().filter_map(|(ending, format)| Some((name.strip_suffix(ending)?, *format)));
     if let Some(found) = endings.min_by_key(|(rest, _)| rest.len()) {
         return Some(found);
     }

@@ -55,7 +55,7 @@ pub(super) struct Collection<T> {
     /// Names of the built-in entries, in order. Cached because names are looked up on every key press.
     names: OnceLock<Vec<Vec<&'static str>>>,
     shipped: Vec<OnceLock<Option<Arc<T>>>>,
-    own: Vec<Arc<T>>,
+    user_entries: Vec<Arc<T>>,
     broken: BrokenEntries,
 }
 
@@ -65,23 +65,23 @@ impl<T: Item> Collection<T> {
             digest,
             names: OnceLock::new(),
             shipped: (0..digest.len()).map(|_| OnceLock::new()).collect(),
-            own: Vec::new(),
+            user_entries: Vec::new(),
             broken: BrokenEntries::default(),
         }
     }
 
     /// Whether there are user entries.
     pub(super) fn has_own(&self) -> bool {
-        !self.own.is_empty()
+        !self.user_entries.is_empty()
     }
 
     /// Records entries that could not be decoded.
-    pub(super) fn lacks(&mut self, broken: &BrokenEntries) {
+    pub(super) fn record_broken(&mut self, broken: &BrokenEntries) {
         self.broken.extend(broken);
     }
 
     /// Returns the problem of a user entry with this name that could not be decoded.
-    pub(super) fn complaint(&self, kind: &str, name: &str) -> Option<Diagnostic> {
+    pub(super) fn broken_entry_diagnostic(&self, kind: &str, name: &str) -> Option<Diagnostic> {
         if self.broken.is_empty() {
             return None;
         }
@@ -90,68 +90,68 @@ impl<T: Item> Collection<T> {
     }
 
     /// Adds a user entry, which overrides other entries with its id.
-    pub(super) fn lay_over(&mut self, entry: Arc<T>) {
+    pub(super) fn add_override(&mut self, entry: Arc<T>) {
         let id = entry.names().next().unwrap_or_default().to_owned();
         self.broken.replace(&id);
-        match self.own.iter_mut().find(|known| known.names().next() == Some(id.as_str())) {
+        match self.user_entries.iter_mut().find(|known| known.names().next() == Some(id.as_str())) {
             Some(known) => *known = entry,
-            None => self.own.push(entry),
+            None => self.user_entries.push(entry),
         }
     }
 
     /// Adds a user entry without overriding others.
     pub(super) fn add(&mut self, entry: Arc<T>) {
-        self.own.push(entry);
+        self.user_entries.push(entry);
     }
 
     /// Finds an entry by name. User entries are preferred to built-in ones, ids to aliases. An alias of an overridden
     /// built-in entry finds the entry that overrides it.
     pub(super) fn find(&self, name: &str) -> Option<Arc<T>> {
-        if let Some(found) = self.own(name, 1).or_else(|| self.own(name, usize::MAX)) {
+        if let Some(found) = self.find_user_entry(name, 1).or_else(|| self.find_user_entry(name, usize::MAX)) {
             return Some(found);
         }
         let index = self.shipped_index(name, 1).or_else(|| self.shipped_index(name, usize::MAX))?;
         let id = self.digest.names(index).next()?;
-        self.own(id, 1).or_else(|| self.shipped(index))
+        self.find_user_entry(id, 1).or_else(|| self.shipped(index))
     }
 
     /// Finds a user entry that has `name` among its `first` names.
-    fn own(&self, name: &str, first: usize) -> Option<Arc<T>> {
-        self.own.iter().find(|entry| entry.names().take(first).any(|known| same(known, name))).cloned()
+    fn find_user_entry(&self, name: &str, first: usize) -> Option<Arc<T>> {
+        self.user_entries.iter().find(|entry| entry.names().take(first).any(|known| same_name(known, name))).cloned()
     }
 
     /// All entries that are not overridden, built-in ones first.
     pub(super) fn all(&self) -> Vec<Arc<T>> {
         let hidden = |index: usize| {
             let id = self.digest.names(index).next().unwrap_or_default();
-            self.own.iter().any(|own| own.names().next().is_some_and(|name| same(name, id)))
+            self.user_entries.iter().any(|own| own.names().next().is_some_and(|name| same_name(name, id)))
         };
         let shipped = (0..self.digest.len()).filter(|&index| !hidden(index)).filter_map(|index| self.shipped(index));
-        shipped.chain(self.own.iter().cloned()).collect()
+        shipped.chain(self.user_entries.iter().cloned()).collect()
     }
 
     /// Returns all entries with this name, built-in ones first.
     pub(super) fn named(&self, name: &str) -> Vec<Arc<T>> {
-        let named = self.shipped_names().iter().enumerate().filter(|(_, names)| has(names, name));
+        let named = self.shipped_names().iter().enumerate().filter(|(_, names)| contains_name(names, name));
         let shipped = named.filter_map(|(index, _)| self.shipped(index));
-        let own = self.own.iter().filter(|entry| entry.names().any(|known| same(known, name))).cloned();
+        let own = self.user_entries.iter().filter(|entry| entry.names().any(|known| same_name(known, name))).cloned();
         shipped.chain(own).collect()
     }
 
     /// Returns all built-in and user entries, including overridden ones.
-    pub(super) fn both(&self) -> Vec<Arc<T>> {
+    pub(super) fn all_with_overridden(&self) -> Vec<Arc<T>> {
         let shipped = (0..self.digest.len()).filter_map(|index| self.shipped(index));
-        shipped.chain(self.own.iter().cloned()).collect()
+        shipped.chain(self.user_entries.iter().cloned()).collect()
     }
 
     /// Iterates over all names by which an entry can be found.
     pub(super) fn names(&self) -> impl Iterator<Item = String> + '_ {
         let shipped = (0..self.digest.len()).flat_map(|index| self.digest.names(index)).map(str::to_owned);
-        shipped.chain(self.own.iter().flat_map(|entry| entry.names()).map(str::to_owned))
+        shipped.chain(self.user_entries.iter().flat_map(|entry| entry.names()).map(str::to_owned))
     }
 
     fn shipped_index(&self, name: &str, names: usize) -> Option<usize> {
-        let first = |known: &Vec<&'static str>| has(known.get(..names).unwrap_or(known), name);
+        let first = |known: &Vec<&'static str>| contains_name(known.get(..names).unwrap_or(known), name);
         self.shipped_names().iter().position(first)
     }
 
@@ -168,12 +168,12 @@ impl<T: Item> Collection<T> {
     }
 }
 
-fn has(names: &[&str], name: &str) -> bool {
-    names.iter().any(|known| same(known, name))
+fn contains_name(names: &[&str], name: &str) -> bool {
+    names.iter().any(|known| same_name(known, name))
 }
 
 /// Whether two names are equal, ignoring case and the separators of words: `h100_sxm` equals `H100-SXM`.
-pub(super) fn same(a: &str, b: &str) -> bool {
+pub(super) fn same_name(a: &str, b: &str) -> bool {
     let fold = |byte: u8| match byte {
         b'_' | b' ' => b'-',
         byte => byte.to_ascii_lowercase(),

@@ -8,7 +8,7 @@ use std::io::Read as _;
 static INDEX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence.bin"));
 static IDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evidence_ids.bin"));
 /// Number of ids per block of [`IDS`].
-const BLOCK: usize = 256;
+const IDS_PER_BLOCK: usize = 256;
 
 /// A column with few distinct values.
 #[derive(Debug)]
@@ -71,8 +71,8 @@ impl Index {
     #[must_use]
     pub fn shipped() -> Option<Index> {
         let mut rest = INDEX;
-        let rows = whole(&mut rest)?;
-        let columns = whole(&mut rest)?;
+        let rows = read_integer(&mut rest)?;
+        let columns = read_integer(&mut rest)?;
         let columns: Option<Vec<Column>> = (0..columns).map(|_| column(&mut rest, rows)).collect();
         Some(Index { rows, columns: columns?, figures: rest })
     }
@@ -97,42 +97,42 @@ impl Index {
 #[must_use]
 pub fn id(row: usize) -> Option<String> {
     let mut rest = IDS;
-    for _ in 0..row / BLOCK {
-        block(&mut rest)?;
+    for _ in 0..row / IDS_PER_BLOCK {
+        read_block(&mut rest)?;
     }
     let mut text = String::new();
-    flate2::read::DeflateDecoder::new(block(&mut rest)?).read_to_string(&mut text).ok()?;
-    text.lines().nth(row % BLOCK).map(str::to_owned)
+    flate2::read::DeflateDecoder::new(read_block(&mut rest)?).read_to_string(&mut text).ok()?;
+    text.lines().nth(row % IDS_PER_BLOCK).map(str::to_owned)
 }
 
-fn block(rest: &mut &'static [u8]) -> Option<&'static [u8]> {
-    let length = u32::from_le_bytes(*take(rest, 4)?.first_chunk::<4>()?);
-    take(rest, usize::try_from(length).ok()?)
+fn read_block(rest: &mut &'static [u8]) -> Option<&'static [u8]> {
+    let length = u32::from_le_bytes(*read_bytes(rest, 4)?.first_chunk::<4>()?);
+    read_bytes(rest, usize::try_from(length).ok()?)
 }
 
 fn column(rest: &mut &'static [u8], rows: usize) -> Option<Column> {
     let name = text(rest)?;
-    let count = whole(rest)?;
+    let count = read_integer(rest)?;
     let values: Option<Vec<&'static str>> = (0..count).map(|_| text(rest)).collect();
-    let codes = take(rest, if count <= 256 { rows } else { rows.checked_mul(2)? })?;
+    let codes = read_bytes(rest, if count <= 256 { rows } else { rows.checked_mul(2)? })?;
     Some(Column { name, values: values?, codes })
 }
 
-fn take(rest: &mut &'static [u8], length: usize) -> Option<&'static [u8]> {
+fn read_bytes(rest: &mut &'static [u8], length: usize) -> Option<&'static [u8]> {
     let (head, tail) = rest.split_at_checked(length)?;
     *rest = tail;
     Some(head)
 }
 
 fn text(rest: &mut &'static [u8]) -> Option<&'static str> {
-    let length = whole(rest)?;
-    std::str::from_utf8(take(rest, length)?).ok()
+    let length = read_integer(rest)?;
+    std::str::from_utf8(read_bytes(rest, length)?).ok()
 }
 
-fn whole(rest: &mut &'static [u8]) -> Option<usize> {
+fn read_integer(rest: &mut &'static [u8]) -> Option<usize> {
     let mut value = 0;
     for shift in (0..usize::BITS).step_by(7) {
-        let byte = take(rest, 1)?.first()?;
+        let byte = read_bytes(rest, 1)?.first()?;
         value |= usize::from(byte & 0x7f) << shift;
         if *byte < 0x80 {
             return Some(value);

@@ -8,7 +8,7 @@ const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
 
 /// Image sizes that an encoder accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sizes {
+pub enum ImageSizes {
     /// Any size. The number of patches depends on the size.
     #[default]
     Any,
@@ -37,7 +37,7 @@ pub struct Images {
     /// Side of the square of patches that are merged into one token.
     pub merge: Count,
     /// Accepted image sizes.
-    pub sizes: Sizes,
+    pub sizes: ImageSizes,
     /// Maximum number of tiles of an image, without the scaled-down image.
     pub most_tiles: Count,
     /// The projector after the encoder.
@@ -46,7 +46,7 @@ pub struct Images {
 
 /// Division of an image for the encoder.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cut {
+pub struct ImageTiling {
     /// Number of pieces, which are encoded separately.
     pub pieces: f64,
     /// Patches per piece.
@@ -59,7 +59,7 @@ impl Images {
     pub(crate) fn decode(fields: &mut Fields<'_>) -> Option<Images> {
         let encoder = fields.required_map("encoder", &["hidden_size", "n_layers"], Transformer::decode).flatten();
         let merge = fields.count("merge", WIDTH).unwrap_or(Count::ONE);
-        let sizes = [("any", Sizes::Any), ("fixed", Sizes::Fixed), ("tiles", Sizes::Tiles)];
+        let sizes = [("any", ImageSizes::Any), ("fixed", ImageSizes::Fixed), ("tiles", ImageSizes::Tiles)];
         let sizes = fields.choice("sizes", &sizes).unwrap_or_default();
         let most_tiles = fields.count("most_tiles", WIDTH).unwrap_or(Count::ONE);
         let projector = fields.map("projector", |projector| Projector {
@@ -77,26 +77,26 @@ impl Images {
 
     /// Default image size of the encoder: width and height in pixels.
     #[must_use]
-    pub fn usual_size(&self) -> Count {
+    pub fn default_image_size(&self) -> Count {
         self.encoder.patches.map_or(Count::ONE, |patches| patches.image_size)
     }
 
     /// Divides a square image of `side` pixels. The size is rounded to whole tokens, as image processors do.
     #[must_use]
-    pub fn cut(&self, side: f64) -> Cut {
+    pub fn tiling(&self, side: f64) -> ImageTiling {
         let patch = self.encoder.patches.map_or(Count::ONE, |Patches { patch_size, .. }| patch_size);
-        let (usual, pixels) = (f64::from(self.usual_size()), patch * self.merge);
+        let (usual, pixels) = (f64::from(self.default_image_size()), patch * self.merge);
         let of = |side: f64| (side / pixels).round().max(1.0);
-        let across = if self.sizes == Sizes::Any { of(side) } else { of(usual) };
+        let across = if self.sizes == ImageSizes::Any { of(side) } else { of(usual) };
         let pieces = match self.sizes {
-            Sizes::Any | Sizes::Fixed => 1.0,
-            Sizes::Tiles => {
+            ImageSizes::Any | ImageSizes::Fixed => 1.0,
+            ImageSizes::Tiles => {
                 let tiles = (side / usual).round().clamp(1.0, f64::from(self.most_tiles).sqrt().floor().max(1.0));
                 if tiles > 1.0 { tiles * tiles + 1.0 } else { 1.0 }
             }
         };
         let tokens = across * across;
-        Cut { pieces, patches: tokens * self.merge * self.merge, tokens }
+        ImageTiling { pieces, patches: tokens * self.merge * self.merge, tokens }
     }
 
     /// Parameters of all projectors to a language model with hidden size `language`.
@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn tokens(model: &str, side: f64) -> f64 {
-        let cut = images(model).cut(side);
+        let cut = images(model).tiling(side);
         cut.pieces * cut.tokens
     }
 

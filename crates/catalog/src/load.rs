@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::collection::{Collection, Item};
-use super::part::{self, Entries, Part, complaint};
+use super::part::{self, Entries, Part, error_at};
 use super::{Accelerator, Model, Price, checkpoint, digest, hugging_face};
 use atlas_core::sort;
 use atlas_document::decode::nearest;
@@ -57,29 +57,29 @@ impl Catalog {
     #[must_use]
     pub fn load(sources: &Sources, before: Option<&Catalog>) -> Catalog {
         let mut catalog = Catalog::built_in();
-        for layer in layers(sources) {
+        for layer in layer_directories(sources) {
             let folder = layer.join("accelerators");
             match yaml_files(&folder) {
-                Ok(paths) => paths.into_iter().for_each(|path| catalog.take(path, Part::Accelerators, before)),
+                Ok(paths) => paths.into_iter().for_each(|path| catalog.add_file(path, Part::Accelerators, before)),
                 Err(message) => {
                     let label: Arc<str> = folder.display().to_string().into();
-                    catalog.problems.push(complaint(&label, Position::default(), message));
+                    catalog.problems.push(error_at(&label, Position::default(), message));
                     let mut broken = BrokenEntries::default();
                     broken.add_file(&label, None);
-                    catalog.accelerators.lacks(&broken);
+                    catalog.accelerators.record_broken(&broken);
                 }
             }
-            catalog.take(layer.join("models.yaml"), Part::Models, before);
-            catalog.take(layer.join("prices.yaml"), Part::Prices, before);
+            catalog.add_file(layer.join("models.yaml"), Part::Models, before);
+            catalog.add_file(layer.join("prices.yaml"), Part::Prices, before);
         }
         catalog
     }
 
     /// Files and directories to watch for changes, including those that do not exist yet.
     #[must_use]
-    pub fn watched(sources: &Sources) -> Vec<PathBuf> {
+    pub fn watched_paths(sources: &Sources) -> Vec<PathBuf> {
         let below = |layer: &PathBuf| ["accelerators", "models.yaml", "prices.yaml"].map(|name| layer.join(name));
-        layers(sources).iter().flat_map(below).collect()
+        layer_directories(sources).iter().flat_map(below).collect()
     }
 
     /// The text of a user's file as it was read.
@@ -109,7 +109,7 @@ impl Catalog {
     /// All prices, built-in ones first.
     #[must_use]
     pub fn prices(&self) -> Vec<Arc<Price>> {
-        self.prices.both()
+        self.prices.all_with_overridden()
     }
 
     /// Prices of an accelerator, under any of its names, built-in ones first.
@@ -125,21 +125,21 @@ impl Catalog {
     /// If there is none, with the most similar id, or if the user's entry has errors. The caller must set file and
     /// position of the diagnostic.
     pub fn accelerator(&self, name: &str) -> Result<Arc<Accelerator>, Diagnostic> {
-        if let Some(broken) = self.accelerators.complaint("accelerator", name) {
+        if let Some(broken) = self.accelerators.broken_entry_diagnostic("accelerator", name) {
             return Err(broken);
         }
-        self.accelerators.find(name).ok_or_else(|| unknown("accelerator", name, &self.accelerators))
+        self.accelerators.find(name).ok_or_else(|| unknown_name("accelerator", name, &self.accelerators))
     }
 
     /// Returns the accelerator that is meant by a name from a driver or vendor: `NVIDIA H100 80GB HBM3`, `Tesla
     /// V100-SXM2-32GB`, `MI300X`. All distinguishing words of the name must occur in the entry. Among the remaining
     /// variants, the one with the nearest memory size is chosen, then the form factor that is common in training nodes.
     #[must_use]
-    pub fn accelerator_meant(&self, name: &str, memory_gb: Option<f64>) -> Option<Arc<Accelerator>> {
+    pub fn find_accelerator_by_description(&self, name: &str, memory_gb: Option<f64>) -> Option<Arc<Accelerator>> {
         if let Ok(found) = self.accelerator(&name.trim().to_lowercase()) {
             return Some(found);
         }
-        const NOISE: [&str; 14] = [
+        const IGNORED_WORDS: [&str; 14] = [
             "nvidia",
             "amd",
             "google",
@@ -163,7 +163,7 @@ impl Catalog {
         };
         let wanted: Vec<String> = words(name)
             .into_iter()
-            .filter(|word| !NOISE.contains(&word.as_str()) && !word.starts_with("hbm"))
+            .filter(|word| !IGNORED_WORDS.contains(&word.as_str()) && !word.starts_with("hbm"))
             .collect();
         let distance = |sheet: &Accelerator| memory_gb.map_or(0.0, |gb| (gb - sheet.memory.gb).abs());
         let loose = |sheet: &Accelerator| {
@@ -197,7 +197,7 @@ impl Catalog {
     /// # Errors
     /// See [`Catalog::model`].
     pub fn model_in(&self, name: &str, folder: &Path) -> Result<Arc<Model>, Diagnostics> {
-        let sound = |name: &str| self.models.complaint("model", name).map_or(Ok(()), Err);
+        let sound = |name: &str| self.models.broken_entry_diagnostic("model", name).map_or(Ok(()), Err);
         if let Some(found) = self.models.find(name) {
             sound(name)?;
             return Ok(found);
@@ -211,7 +211,7 @@ impl Catalog {
         }
         let bare = name.rsplit('/').next().unwrap_or(name);
         sound(bare)?;
-        let found = self.checkpoint(name).ok_or_else(|| unknown("model", bare, &self.models))?;
+        let found = self.checkpoint(name).ok_or_else(|| unknown_name("model", bare, &self.models))?;
         sound(&found.id)?;
         Ok(found)
     }
@@ -240,7 +240,7 @@ impl Catalog {
     }
 
     /// Reads a user's file if it exists, and adds its entries.
-    fn take(&mut self, path: PathBuf, part: Part, before: Option<&Catalog>) {
+    fn add_file(&mut self, path: PathBuf, part: Part, before: Option<&Catalog>) {
         if !may_exist(&path) {
             return;
         }
@@ -260,7 +260,7 @@ impl Catalog {
             }
             Err(message) => {
                 broken.add_file(&label, None);
-                problems.push(complaint(&label, Position::default(), message));
+                problems.push(error_at(&label, Position::default(), message));
                 None
             }
         };
@@ -276,13 +276,15 @@ impl Catalog {
             (decoded, broken) = (old.entries.clone(), old.broken.clone());
         }
         match &decoded {
-            Entries::Accelerators(all) => all.iter().for_each(|entry| self.accelerators.lay_over(Arc::clone(entry))),
-            Entries::Models(all) => all.iter().for_each(|entry| self.models.lay_over(Arc::clone(entry))),
+            Entries::Accelerators(all) => {
+                all.iter().for_each(|entry| self.accelerators.add_override(Arc::clone(entry)))
+            }
+            Entries::Models(all) => all.iter().for_each(|entry| self.models.add_override(Arc::clone(entry))),
             Entries::Prices(all) => all.iter().for_each(|entry| self.prices.add(Arc::clone(entry))),
         }
         match part {
-            Part::Accelerators => self.accelerators.lacks(&broken),
-            Part::Models => self.models.lacks(&broken),
+            Part::Accelerators => self.accelerators.record_broken(&broken),
+            Part::Models => self.models.record_broken(&broken),
             // Prices do not override each other.
             Part::Prices => {}
         }
@@ -301,7 +303,7 @@ fn shipped_name(path: &Path, part: Part) -> String {
 }
 
 /// Directories of the layers in ascending precedence, without the built-in layer.
-fn layers(sources: &Sources) -> Vec<PathBuf> {
+fn layer_directories(sources: &Sources) -> Vec<PathBuf> {
     if let Some(dir) = &sources.workload_dir {
         return vec![dir.clone()];
     }
@@ -309,11 +311,11 @@ fn layers(sources: &Sources) -> Vec<PathBuf> {
     config.into_iter().chain(sources.working_dir.then(|| PathBuf::from("workload"))).collect()
 }
 
-fn unknown<T: Item>(kind: &str, name: &str, collection: &Collection<T>) -> Diagnostic {
+fn unknown_name<T: Item>(kind: &str, name: &str, collection: &Collection<T>) -> Diagnostic {
     let names: Vec<String> = collection.names().collect();
     let near = nearest(name, names.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
     let message = format!("no {kind} `{name}` in the catalog");
-    Diagnostic { help: near, ..complaint(&"command line".into(), Position::default(), message) }
+    Diagnostic { help: near, ..error_at(&"command line".into(), Position::default(), message) }
 }
 
 #[cfg(test)]
@@ -335,10 +337,10 @@ mod tests {
             ("MI300X", Some(192.0), "amd-mi300x"),
             ("NVIDIA H200", None, "nvidia-h200-sxm"),
         ] {
-            let found = catalog.accelerator_meant(name, gb).map(|sheet| sheet.id.clone());
+            let found = catalog.find_accelerator_by_description(name, gb).map(|sheet| sheet.id.clone());
             assert_eq!(found.as_deref(), Some(id), "{name}");
         }
-        assert!(catalog.accelerator_meant("NVIDIA", None).is_none());
-        assert!(catalog.accelerator_meant("Radeon Nonsense 9", None).is_none());
+        assert!(catalog.find_accelerator_by_description("NVIDIA", None).is_none());
+        assert!(catalog.find_accelerator_by_description("Radeon Nonsense 9", None).is_none());
     }
 }

@@ -3,7 +3,7 @@
 use atlas_core::count::Count;
 use std::sync::Arc;
 
-use super::collection::same;
+use super::collection::same_name;
 use super::convolution::Convolutional;
 use super::images::Images;
 use super::transformer::{Transformer, TransformerKind};
@@ -69,7 +69,7 @@ impl Model {
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         let bare = name.rsplit('/').next().unwrap_or(name);
-        std::iter::once(&self.id).chain(&self.aliases).any(|known| same(known, bare))
+        std::iter::once(&self.id).chain(&self.aliases).any(|known| same_name(known, bare))
     }
 
     /// Number of parameters computed from the architecture, including those for image input.

@@ -99,7 +99,7 @@ fn entries<T: Item>(
         None if root.entries().is_some() => std::slice::from_ref(root),
         None => {
             let message = format!("found {}, expected a list of {}", root.describe(), part.name());
-            problems.push(complaint(label, root.at, message));
+            problems.push(error_at(label, root.at, message));
             broken.add_file(label, None);
             return Vec::new();
         }
@@ -114,7 +114,7 @@ fn entries<T: Item>(
         if T::UNIQUE && all.iter().any(|known| known.names().next() == Some(id)) {
             let message = "duplicate id; using the first entry".to_owned();
             let help = Some("rename or remove one of the two".to_owned());
-            problems.push(Diagnostic { path: id.to_owned(), help, ..complaint(label, item.at, message) });
+            problems.push(Diagnostic { path: id.to_owned(), help, ..error_at(label, item.at, message) });
             broken.add_entry(label, item, "id");
             continue;
         }
@@ -124,7 +124,7 @@ fn entries<T: Item>(
 }
 
 /// Creates an error at a position of a file.
-pub(super) fn complaint(file: &Arc<str>, at: Position, message: String) -> Diagnostic {
+pub(super) fn error_at(file: &Arc<str>, at: Position, message: String) -> Diagnostic {
     let file = Arc::clone(file);
     Diagnostic { severity: Severity::Error, file, at, path: String::new(), message, help: None }
 }

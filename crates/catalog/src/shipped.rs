@@ -15,11 +15,11 @@ use atlas_document::parse::parse;
 include!(concat!(env!("OUT_DIR"), "/documents.rs"));
 
 /// The trees of all documents.
-static TREES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.bin"));
+static TREE_DATA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.bin"));
 /// Texts of all documents, concatenated and deflated.
-static TEXTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.txt.deflate"));
+static COMPRESSED_TEXTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.txt.deflate"));
 /// Strings of the trees and of the catalog, each stored once.
-static ARENA: &str = include_str!(concat!(env!("OUT_DIR"), "/arena.txt"));
+static STRING_POOL: &str = include_str!(concat!(env!("OUT_DIR"), "/arena.txt"));
 
 /// Maximum depth of a tree, more than that of any built-in one.
 const MAX_DEPTH: usize = 32;
@@ -46,7 +46,7 @@ impl Document {
         let all = ALL.get_or_init(|| {
             let mut text = String::new();
             // If the stream is truncated, which a test excludes, the text is too short and `get` below returns `None`.
-            let _ = flate2::read::DeflateDecoder::new(TEXTS).read_to_string(&mut text);
+            let _ = flate2::read::DeflateDecoder::new(COMPRESSED_TEXTS).read_to_string(&mut text);
             text
         });
         all.get(self.text.0..self.text.1).unwrap_or_default()
@@ -78,7 +78,7 @@ impl Part {
     /// Decodes the tree, with positions in the text.
     #[must_use]
     pub fn tree(self) -> Option<Node> {
-        Cursor::at(TREES, self.0).node()
+        Cursor::at(TREE_DATA, self.0).node()
     }
 
     /// Decodes only the values of these keys of a mapping. `None` for keys that it lacks.
@@ -86,7 +86,7 @@ impl Part {
     pub fn values<const N: usize>(self, keys: [&str; N]) -> [Option<Node>; N] {
         let mut found = [const { None }; N];
         // If the bytes end early, the remaining values are absent.
-        let _ = Cursor::at(TREES, self.0).values(keys, &mut found);
+        let _ = Cursor::at(TREE_DATA, self.0).values(keys, &mut found);
         found
     }
 }
@@ -160,7 +160,7 @@ impl Cursor {
         Cursor { rest: bytes.get(offset..).unwrap_or_default() }
     }
 
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+    fn read_bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (head, rest) = self.rest.split_first_chunk::<N>()?;
         self.rest = rest;
         Some(*head)
@@ -170,7 +170,7 @@ impl Cursor {
     pub fn whole(&mut self) -> Option<usize> {
         let mut value: usize = 0;
         for shift in (0..usize::BITS).step_by(7) {
-            let [byte] = self.take::<1>()?;
+            let [byte] = self.read_bytes::<1>()?;
             value |= usize::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Some(value);
@@ -183,7 +183,7 @@ impl Cursor {
     pub fn text(&mut self) -> Option<&'static str> {
         let offset = self.whole()?;
         let length = self.whole()?;
-        ARENA.get(offset..offset.checked_add(length)?)
+        STRING_POOL.get(offset..offset.checked_add(length)?)
     }
 
     /// Decodes a tree.
@@ -196,17 +196,17 @@ impl Cursor {
             return None;
         }
         let at = self.position()?;
-        let [tag] = self.take::<1>()?;
+        let [tag] = self.read_bytes::<1>()?;
         let value = match tag {
             0 => Value::Null,
             1 => Value::Bool(false),
             2 => Value::Bool(true),
             3 => Value::Int(i128::try_from(self.whole()?).ok()?),
-            4 => Value::Float(f64::from_le_bytes(self.take::<8>()?)),
+            4 => Value::Float(f64::from_le_bytes(self.read_bytes::<8>()?)),
             5 => Value::Text(self.text()?.into()),
             6 => {
                 let count = self.whole()?;
-                let mut items = self.room(count);
+                let mut items = self.vec_for_nodes(count);
                 for _ in 0..count {
                     items.push(self.node_below(depth + 1)?);
                 }
@@ -215,7 +215,7 @@ impl Cursor {
             8 => Value::Int(-i128::try_from(self.whole()?).ok()?),
             7 | 9 => {
                 let count = self.whole()?;
-                let mut entries = self.room(count);
+                let mut entries = self.vec_for_nodes(count);
                 for _ in 0..count {
                     entries.push(self.entry(depth, tag == 9)?);
                 }
@@ -229,7 +229,7 @@ impl Cursor {
     /// Decodes the values of these keys in the mapping at the current position.
     fn values<const N: usize>(&mut self, keys: [&str; N], found: &mut [Option<Node>; N]) -> Option<()> {
         self.position()?;
-        let [tag] = self.take::<1>()?;
+        let [tag] = self.read_bytes::<1>()?;
         let count = if matches!(tag, 7 | 9) { self.whole()? } else { 0 };
         let mut left = N;
         for _ in 0..count {
@@ -238,7 +238,7 @@ impl Cursor {
                 self.position()?;
             }
             match keys.iter().zip(found.iter_mut()).find(|(wanted, _)| **wanted == key) {
-                None => self.pass_over(0)?,
+                None => self.skip_node(0)?,
                 Some((_, place)) => {
                     *place = Some(self.node()?);
                     left -= 1;
@@ -252,25 +252,25 @@ impl Cursor {
     }
 
     /// Skips the node at the current position.
-    fn pass_over(&mut self, depth: usize) -> Option<()> {
+    fn skip_node(&mut self, depth: usize) -> Option<()> {
         if depth > MAX_DEPTH {
             return None;
         }
         self.position()?;
-        let [tag] = self.take::<1>()?;
+        let [tag] = self.read_bytes::<1>()?;
         match tag {
             0..=2 => {}
             3 | 8 => drop(self.whole()?),
-            4 => drop(self.take::<8>()?),
+            4 => drop(self.read_bytes::<8>()?),
             5 => drop(self.text()?),
-            6 => (0..self.whole()?).try_for_each(|_| self.pass_over(depth + 1))?,
+            6 => (0..self.whole()?).try_for_each(|_| self.skip_node(depth + 1))?,
             7 | 9 => {
                 for _ in 0..self.whole()? {
                     self.text()?;
                     if tag == 9 {
                         self.position()?;
                     }
-                    self.pass_over(depth + 1)?;
+                    self.skip_node(depth + 1)?;
                 }
             }
             _ => return None,
@@ -280,7 +280,7 @@ impl Cursor {
 
     /// Allocates a vector for `count` nodes. The capacity is limited by the remaining bytes, because every node has at
     /// least one.
-    fn room<T>(&self, count: usize) -> Vec<T> {
+    fn vec_for_nodes<T>(&self, count: usize) -> Vec<T> {
         Vec::with_capacity(count.min(self.rest.len()))
     }
 

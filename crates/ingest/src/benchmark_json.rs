@@ -11,7 +11,7 @@ use super::series::Series;
 use super::training::{Run, tokens_per_second};
 
 /// Location of each setting in the document: group, field, and name of the setting in [`SETTINGS`](super::SETTINGS).
-pub(crate) const PLACES: [(&str, &str, &str); 18] = [
+pub(crate) const FIELD_LOCATIONS: [(&str, &str, &str); 18] = [
     ("training_config", "num_gpus", "num_gpus"),
     ("gpu_info", "device_count", "num_gpus"),
     ("gpu_info", "device_name", "device"),
@@ -40,7 +40,7 @@ pub fn benchmarks(file: &str, reading: &Reading, context: &Context) -> Vec<Value
     let written = timed.map(|(index, run)| {
         let computed = benchmark(file, reading, index, run, context);
         match &reading.document {
-            Some(document) => completed(document, computed, run, &reading.settings_of(run)),
+            Some(document) => document_with_computed(document, computed, run, &reading.settings_of(run)),
             None => computed,
         }
     });
@@ -49,7 +49,7 @@ pub fn benchmarks(file: &str, reading: &Reading, context: &Context) -> Vec<Value
 
 /// Completes a document that was read with the computed fields. Settings given by the user replace those of the
 /// document.
-fn completed(document: &Value, mut computed: Value, run: &Run, config: &Config) -> Value {
+fn document_with_computed(document: &Value, mut computed: Value, run: &Run, config: &Config) -> Value {
     if run.n == 0
         && let Some(fields) = computed.as_object_mut()
     {
@@ -64,8 +64,8 @@ fn completed(document: &Value, mut computed: Value, run: &Run, config: &Config) 
         }
     }
     let mut out = document.clone();
-    complete(&mut out, computed);
-    for (group, field, setting) in PLACES {
+    fill_missing_fields(&mut out, computed);
+    for (group, field, setting) in FIELD_LOCATIONS {
         let stated = config.iter().find(|(name, _, origin)| *name == setting && *origin == Origin::User);
         let Some(fields) = out.get_mut(group).and_then(Value::as_object_mut) else { continue };
         if let Some((_, value, _)) = stated {
@@ -82,11 +82,11 @@ fn completed(document: &Value, mut computed: Value, run: &Run, config: &Config) 
 }
 
 /// Adds the fields of `more` that `document` lacks or in which it is null, recursively.
-fn complete(document: &mut Value, more: Value) {
+fn fill_missing_fields(document: &mut Value, more: Value) {
     let (Value::Object(fields), Value::Object(more)) = (document, more) else { return };
     for (name, value) in more {
         match fields.get_mut(&name) {
-            Some(own) if own.is_object() => complete(own, value),
+            Some(own) if own.is_object() => fill_missing_fields(own, value),
             Some(own) if own.is_null() => *own = value,
             Some(_) => {}
             None => drop(fields.insert(name, value)),
@@ -98,8 +98,8 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
     let config = &reading.settings_of(run);
     let value = |name: &str| config.value(name).cloned().unwrap_or_default();
     let device = config.text("device").unwrap_or_default();
-    let seconds = run.stats(&run.seconds, reading.usual_warmup, context);
-    let tokens = run.stats(&run.tokens, reading.usual_warmup, context);
+    let seconds = run.stats(&run.seconds, reading.tool_warmup_steps, context);
+    let tokens = run.stats(&run.tokens, reading.tool_warmup_steps, context);
     let gpus = config.get("num_gpus").filter(|gpus| *gpus > 0.0);
     // Prefer the rate computed from batch size, sequence length and step time to the one that the tool reports.
     let total = seconds.and_then(|stats| tokens_per_second(config, run.batch, stats.mean));
@@ -156,7 +156,7 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
         },
         "training_config": {
             "max_steps": value("total_steps"),
-            "global_batch_size": run.batch.map_or_else(|| value("global_batch_size"), super::reading::tidy),
+            "global_batch_size": run.batch.map_or_else(|| value("global_batch_size"), super::reading::number_to_json),
             "micro_batch_size": value("micro_batch_size"),
             "sequence_length": value("seq_len"),
             "num_gpus": value("num_gpus"),
@@ -166,9 +166,9 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
             "avg_memory_allocated_gb": run.memory.mean(),
             "peak_memory_allocated_gb": run.memory.max(),
         },
-        "step_times": listed(&run.seconds),
-        "loss_values": listed(&run.loss),
-        "learning_rates": listed(&run.learning_rate),
+        "step_times": values_json(&run.seconds),
+        "loss_values": values_json(&run.loss),
+        "learning_rates": values_json(&run.learning_rate),
         "source": {
             "file": file,
             "tool": reading.tool,
@@ -180,7 +180,7 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
         },
         "statistics": {
             "step_time_s": seconds.map(|stats| stats.json()),
-            "tflops_per_gpu_reported": run.stats(&run.tflops, reading.usual_warmup, context).map(|stats| stats.json()),
+            "tflops_per_gpu_reported": run.stats(&run.tflops, reading.tool_warmup_steps, context).map(|stats| stats.json()),
             "tokens_per_s_per_gpu_reported": tokens.map(|stats| stats.json()),
         },
     })
@@ -201,6 +201,6 @@ fn platform(device: &str) -> Value {
     }
 }
 
-fn listed(series: &Series) -> Value {
+fn values_json(series: &Series) -> Value {
     series.kept().iter().copied().collect()
 }

@@ -1,7 +1,7 @@
 //! Collects JSON documents that span several lines of a log.
 
 /// Maximum size in bytes of a document.
-const LONGEST: usize = 16 << 20;
+const MAX_DOCUMENT_BYTES: usize = 16 << 20;
 
 /// A partially read document.
 pub(crate) struct Block {
@@ -40,7 +40,7 @@ impl Block {
 
     /// Appends a line. `passed_over` is whether no recognizer read it.
     pub(crate) fn push(&mut self, line: &str, passed_over: bool) -> Progress {
-        if self.text.len() + line.len() > LONGEST {
+        if self.text.len() + line.len() > MAX_DOCUMENT_BYTES {
             return Progress::Broken;
         }
         self.text.push_str(line);

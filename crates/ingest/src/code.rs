@@ -2,7 +2,7 @@
 //! not those of the run.
 
 /// Whether `line` is source code. `before` is whether the previous line was.
-pub(crate) fn continues(line: &str, before: bool) -> bool {
+pub(crate) fn is_source_code(line: &str, before: bool) -> bool {
     let Some(first) = line.bytes().next() else { return before };
     match first {
         b'i' if line.starts_with("import ") => true,
@@ -22,7 +22,7 @@ pub(crate) fn continues(line: &str, before: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::continues;
+    use super::is_source_code;
 
     #[test]
     fn code_begins_with_an_import_and_ends_with_a_rule() {
@@ -32,12 +32,12 @@ mod tests {
         let found: Vec<bool> = lines
             .iter()
             .map(|line| {
-                code = continues(line, code);
+                code = is_source_code(line, code);
                 code
             })
             .collect();
         assert_eq!(found, [true, true, true, true, false, false]);
-        assert!(!continues("important: 12", false));
-        assert!(!continues("  seq_length ...... 2048", true));
+        assert!(!is_source_code("important: 12", false));
+        assert!(!is_source_code("  seq_length ...... 2048", true));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::facts::tidy;
+use super::facts::number_to_json;
 
 /// Origin of a setting. Later variants take precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,7 +98,7 @@ impl Config {
     /// Adds a number if it is finite. Whole numbers are stored as integers.
     pub fn number(&mut self, name: &'static str, value: Option<f64>, origin: Origin) {
         if let Some(value) = value.filter(|value| value.is_finite()) {
-            self.note(name, tidy(value), origin);
+            self.note(name, number_to_json(value), origin);
         }
     }
 

@@ -6,7 +6,7 @@ pub const TRILLION: f64 = 1e12;
 /// CO2 emissions in kg per kWh. TensorPrimat's value, to keep records comparable.
 pub const CO2_KG_PER_KWH: f64 = 0.5;
 /// Share of the memory that a larger batch may fill, as assumed by TensorPrimat.
-const FILLED: f64 = 0.9;
+const MAX_MEMORY_SHARE: f64 = 0.9;
 
 /// Utilization of the peak FLOP rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,12 +21,17 @@ pub struct Utilization {
 /// recomputation. `peak_tflops` is the peak of one accelerator.
 #[must_use]
 pub fn utilization(tokens_per_second: f64, gpus: f64, parameters: f64, peak_tflops: f64) -> Utilization {
-    of_flops(tokens_per_second, gpus, 6.0 * parameters, peak_tflops)
+    utilization_from_flops(tokens_per_second, gpus, 6.0 * parameters, peak_tflops)
 }
 
 /// Like [`utilization`], but with a given number of FLOPs per token.
 #[must_use]
-pub fn of_flops(tokens_per_second: f64, gpus: f64, flops_per_token: f64, peak_tflops: f64) -> Utilization {
+pub fn utilization_from_flops(
+    tokens_per_second: f64,
+    gpus: f64,
+    flops_per_token: f64,
+    peak_tflops: f64,
+) -> Utilization {
     let achieved_tflops = tokens_per_second * flops_per_token / 1e12;
     Utilization { achieved_tflops, mfu_percent: achieved_tflops / (peak_tflops * gpus) * 100.0 }
 }
@@ -105,7 +110,7 @@ pub fn memory(used_gb: f64, total_gb: f64, batch: f64, sequence: f64) -> MemoryU
         gb_per_million_tokens: used_gb / (batch * sequence) * 1e6,
         headroom_gb: total_gb - used_gb,
         headroom_percent: (total_gb - used_gb) / total_gb * 100.0,
-        potential_batch: (total_gb * FILLED / (used_gb / batch)).floor(),
+        potential_batch: (total_gb * MAX_MEMORY_SHARE / (used_gb / batch)).floor(),
     }
 }
 
@@ -118,11 +123,15 @@ pub struct Scaling {
     pub efficiency_percent: f64,
 }
 
-/// Scaling efficiency relative to `alone`, the tokens per second of a single accelerator in a run **by itself**.
-/// TensorPrimat uses the rate per accelerator of the same run, with which the efficiency is always 100 %.
+/// Scaling efficiency relative to `single_accelerator_rate`, the tokens per second of a single accelerator in a run
+/// **by itself**. TensorPrimat uses the rate per accelerator of the same run, with which the efficiency is
+/// always 100 %.
 #[must_use]
-pub fn scaling(tokens_per_second: f64, gpus: f64, alone: f64) -> Scaling {
-    Scaling { ideal_throughput: alone * gpus, efficiency_percent: tokens_per_second / (alone * gpus) * 100.0 }
+pub fn scaling(tokens_per_second: f64, gpus: f64, single_accelerator_rate: f64) -> Scaling {
+    Scaling {
+        ideal_throughput: single_accelerator_rate * gpus,
+        efficiency_percent: tokens_per_second / (single_accelerator_rate * gpus) * 100.0,
+    }
 }
 
 /// Hours to process `tokens`.

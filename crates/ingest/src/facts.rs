@@ -19,7 +19,7 @@ impl Facts {
     }
 
     /// Sets a fact if `value` is `Some`.
-    pub fn some<T: Into<Value>>(&mut self, name: impl Into<String>, value: Option<T>) {
+    pub fn set_optional<T: Into<Value>>(&mut self, name: impl Into<String>, value: Option<T>) {
         if let Some(value) = value {
             self.set(name, value);
         }
@@ -74,6 +74,6 @@ pub(crate) fn object(entries: impl IntoIterator<Item = (String, Value)>) -> Map<
 
 /// Converts a number to JSON, as an integer if it is whole.
 #[must_use]
-pub fn tidy(value: f64) -> Value {
+pub fn number_to_json(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
 }

@@ -8,21 +8,21 @@ use memchr::memmem::Finder;
 
 use crate::Ingested;
 use crate::intake::Intake;
-use crate::lines::{Line, clean};
+use crate::lines::{Line, decode_line};
 use crate::observation::Observation;
 use crate::prefix::without_prefix;
 use crate::reading::Context;
 use crate::timers::{self, Timers};
 
 /// Maximum number of bytes kept of an incomplete line.
-const LONGEST: usize = 1 << 20;
+const MAX_PARTIAL_LINE_BYTES: usize = 1 << 20;
 
 /// Number of observations after which the log is searched for the trigger word of their lines.
-const SETTLED: u64 = 32;
+const SEARCH_AFTER_OBSERVATIONS: u64 = 32;
 
 /// Numbers of observations and bytes after which the search starts early. In a log with many lines between steps,
 /// examining every line dominates the cost.
-const SETTLED_EARLY: (u64, u64) = (4, 2 << 20);
+const EARLY_SEARCH_THRESHOLDS: (u64, u64) = (4, 2 << 20);
 
 /// Incremental reader of a log.
 pub struct Follow {
@@ -89,12 +89,12 @@ impl Follow {
                 self.partial = whole;
             }
             self.number += u64::from(end == Some(b'\n'));
-            self.pass_on(each);
+            self.emit_observations(each);
             // Count the bytes consumed, not those received, so that the result does not depend on how the input is
             // split.
             let read = self.bytes - bytes.len() as u64;
-            if self.words.is_empty() && self.is_settled(read) {
-                self.settle();
+            if self.words.is_empty() && self.can_search(read) {
+                self.start_search();
             }
             if self.searches() {
                 bytes = self.search(bytes, each);
@@ -103,7 +103,7 @@ impl Follow {
         if self.dropping {
             return;
         }
-        if self.partial.len() + bytes.len() > LONGEST {
+        if self.partial.len() + bytes.len() > MAX_PARTIAL_LINE_BYTES {
             self.partial = Vec::new();
             self.dropping = true;
             self.cut += 1;
@@ -119,14 +119,14 @@ impl Follow {
 
     /// Whether there are enough observations to determine which lines are relevant. `read` is the number of bytes
     /// consumed.
-    fn is_settled(&self, read: u64) -> bool {
-        let (least, bytes) = SETTLED_EARLY;
-        self.observed >= SETTLED || self.observed >= least && read >= bytes
+    fn can_search(&self, read: u64) -> bool {
+        let (least, bytes) = EARLY_SEARCH_THRESHOLDS;
+        self.observed >= SEARCH_AFTER_OBSERVATIONS || self.observed >= least && read >= bytes
     }
 
     /// Determines the words to search for from now on.
-    fn settle(&mut self) {
-        if let Some(word) = self.intake.word() {
+    fn start_search(&mut self) {
+        if let Some(word) = self.intake.trigger_word() {
             self.words = vec![word.clone()];
             self.words.extend(timers::WORDS.map(Finder::new));
         }
@@ -139,7 +139,7 @@ impl Follow {
         // `next` holds the next position of each word.
         let words = std::mem::take(&mut self.words);
         let whole = rest;
-        let mut offset = self.alike(whole, 0, each);
+        let mut offset = self.read_same_layout_lines(whole, 0, each);
         let find = |word: &Finder<'_>, from: usize| Some(from + word.find(whole.get(from..)?)?);
         let mut next: Vec<Option<usize>> = words.iter().map(|word| find(word, offset)).collect();
         while let Some(at) = next.iter().flatten().copied().min() {
@@ -161,8 +161,8 @@ impl Follow {
                     break;
                 }
             }
-            self.pass_on(each);
-            offset = self.alike(whole, offset, each);
+            self.emit_observations(each);
+            offset = self.read_same_layout_lines(whole, offset, each);
             for (word, next) in words.iter().zip(&mut next) {
                 if next.is_some_and(|at| at < offset) {
                     *next = find(word, offset);
@@ -177,17 +177,17 @@ impl Follow {
 
     /// Reads lines starting at `offset` for as long as they have the layout of the last one, and returns the end
     /// offset. Lines of that layout have no timers, so they are not searched for trigger words.
-    fn alike(&mut self, whole: &[u8], mut offset: usize, each: &mut dyn FnMut(Observation)) -> usize {
+    fn read_same_layout_lines(&mut self, whole: &[u8], mut offset: usize, each: &mut dyn FnMut(Observation)) -> usize {
         while self.adjacent
             && let Some(behind) = whole.get(offset..)
             && let Some(length) = memchr::memchr2(b'\n', b'\r', behind)
         {
-            let cleaned = clean(behind.get(..length).unwrap_or_default());
+            let cleaned = decode_line(behind.get(..length).unwrap_or_default());
             let line = Line { text: without_prefix(&cleaned), number: self.number, whole: true };
-            self.adjacent = self.intake.again(line);
+            self.adjacent = self.intake.read_same_layout(line);
             if self.adjacent {
-                self.intake.observed(&mut self.out);
-                self.pass_on(each);
+                self.intake.append_observations(&mut self.out);
+                self.emit_observations(each);
                 self.number += u64::from(behind.get(length) == Some(&b'\n'));
                 offset += length + 1;
             }
@@ -196,7 +196,7 @@ impl Follow {
     }
 
     /// Counts the pending observations and passes them to `each`.
-    fn pass_on(&mut self, each: &mut dyn FnMut(Observation)) {
+    fn emit_observations(&mut self, each: &mut dyn FnMut(Observation)) {
         self.observed += self.out.len() as u64;
         self.out.drain(..).for_each(each);
     }
@@ -243,14 +243,14 @@ impl Follow {
 
     /// Reads a line. `timed` is whether it may contain a trigger word of timers.
     fn line(&mut self, raw: &[u8], whole: bool, timed: bool) {
-        let cleaned = clean(raw);
+        let cleaned = decode_line(raw);
         let text = without_prefix(&cleaned);
         let text = if whole { text } else { crate::quantity::reliable_part(text) };
         let out = &mut self.out;
         let timed = timed || self.timers.open();
         let timer = timed && self.timers.line(text, |timer| out.push(Observation::Timer(timer)));
         if !timer && self.intake.line(Line { text, number: self.number, whole }) {
-            self.intake.observed(&mut self.out);
+            self.intake.append_observations(&mut self.out);
         }
     }
 }
@@ -303,9 +303,9 @@ mod tests {
     fn overlong_line_is_skipped_and_reading_resumes() {
         let mut follow = Follow::new(&Context::default());
         for _ in 0..5 {
-            follow.feed(&vec![b'x'; LONGEST / 2], |_| {});
+            follow.feed(&vec![b'x'; MAX_PARTIAL_LINE_BYTES / 2], |_| {});
         }
-        assert!(follow.partial.capacity() <= LONGEST && follow.cut_lines() == 1);
+        assert!(follow.partial.capacity() <= MAX_PARTIAL_LINE_BYTES && follow.cut_lines() == 1);
         let mut seen = 0;
         follow.feed(format!("\n{MEGATRON}").as_bytes(), |_| seen += 1);
         assert!(seen > 3);

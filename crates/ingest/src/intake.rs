@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use super::IngestError;
 use super::block::{Block, Progress};
-use super::lines::{Line, Lines, unpacked};
+use super::lines::{Line, Lines, decompressed};
 use super::observation::Observation;
 use super::reading::{Context, Reading};
 use super::recognizer::Outcome;
-use super::segment::{Offered, Segment};
+use super::segment::{OfferResult, Segment};
 use super::{code, json, notebook, plausibility, tensorboard};
 
 /// Maximum size in bytes of a JSON document that is read as a whole.
-const LARGEST_DOCUMENT: u64 = 128 << 20;
+const MAX_DOCUMENT_BYTES: u64 = 128 << 20;
 
 /// Numbers of lines of a file, by how they were handled.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -65,7 +65,7 @@ impl Context {
     /// Returns a number in the file name that follows the abbreviation `short`, such as 4 for `tp` in
     /// `run_dp1_tp4_pp8.log`.
     #[must_use]
-    pub fn hint(&self, short: &str) -> Option<f64> {
+    pub fn number_in_file_name(&self, short: &str) -> Option<f64> {
         let name = self.name.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
         name.split(['_', '-', '.']).find_map(|part| {
             let digits = part.strip_prefix(short)?;
@@ -82,14 +82,14 @@ impl Context {
 /// was expected.
 pub fn ingest(source: impl Read, context: &Context) -> Result<Ingested, IngestError> {
     let failed = |source: io::Error| IngestError::Read { file: context.name.clone(), source };
-    from_text(unpacked(source).map_err(failed)?, context)
+    from_text(decompressed(source).map_err(failed)?, context)
 }
 
 fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ingested, IngestError> {
     let failed = |source: io::Error| IngestError::Read { file: context.name.clone(), source };
     let mut intake = Intake::new(context);
     let head = source.fill_buf().map_err(failed)?;
-    if let Some((packed, unpack)) = packed(head) {
+    if let Some((packed, unpack)) = detect_compression(head) {
         let name = &context.name;
         let message =
             format!("{name}: compressed with {packed}; expected text or gzip; run: {unpack} {name} | atlas ingest -");
@@ -114,14 +114,14 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
     let mut complaint = None;
     if looks_like_json {
         let mut first = Vec::new();
-        let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
+        let mut limited = source.by_ref().take(MAX_DOCUMENT_BYTES);
         io::BufRead::read_until(&mut limited, b'\n', &mut first).map_err(failed)?;
         if first.starts_with(b"\xef\xbb\xbf") {
             first.drain(..3);
         }
         if !json::json(&first).is_ok_and(|document| document.is_object()) {
             // Not JSON Lines: the file is one document, or several in sequence.
-            let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
+            let mut limited = source.by_ref().take(MAX_DOCUMENT_BYTES);
             limited.read_to_end(&mut first).map_err(failed)?;
             first.retain(|byte| *byte != 0);
             if let Err(error) = intake.documents(&first) {
@@ -145,7 +145,7 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
 }
 
 /// Detects a compression format by its first bytes. Returns its name and the command that decompresses it.
-fn packed(head: &[u8]) -> Option<(&'static str, &'static str)> {
+fn detect_compression(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let known: [(&[u8], &str, &str); 4] = [
         (b"\x28\xb5\x2f\xfd", "Zstandard", "zstd -dc"),
         (b"\xfd7zXZ\0", "xz", "xz -dc"),
@@ -252,7 +252,7 @@ impl Intake {
                 let read = self.notebook(&document);
                 self.tally.recognized += u64::from(read);
                 self.tally.passed_over += u64::from(!read);
-            } else if self.document(&document, 1) == Outcome::Took {
+            } else if self.document(&document, 1) == Outcome::Recognized {
                 self.tally.recognized += 1;
             } else {
                 self.tally.passed_over += 1;
@@ -270,7 +270,7 @@ impl Intake {
     fn document(&mut self, document: &Value, number: u64) -> Outcome {
         let mut segment = Segment::new();
         let outcome = segment.json(document, number);
-        if outcome == Outcome::Took {
+        if outcome == Outcome::Recognized {
             self.split();
             self.segment = segment;
             self.split();
@@ -291,7 +291,7 @@ impl Intake {
                 self.line(Line { number: last, ..line });
             });
             self.notebook_lines = last;
-            self.segment.blank();
+            self.segment.blank_line();
             self.block = None;
             self.code = false;
         }
@@ -305,7 +305,7 @@ impl Intake {
         let again = std::mem::replace(&mut self.last_line, line.number) == line.number;
         if trimmed.is_empty() {
             if !again {
-                self.segment.blank();
+                self.segment.blank_line();
             }
             return false;
         }
@@ -313,12 +313,12 @@ impl Intake {
         if self.first_line.is_empty() {
             self.first_line = trimmed.chars().take(80).collect();
         }
-        let outcome = self.offered(line, trimmed);
+        let outcome = self.offer_line(line, trimmed);
         match outcome {
-            Outcome::Took => self.tally.recognized += 1,
-            Outcome::Noted => self.tally.noted += 1,
-            Outcome::No | Outcome::Begins => self.tally.passed_over += 1,
-            Outcome::Skipped(reason) => {
+            Outcome::Recognized => self.tally.recognized += 1,
+            Outcome::Settings => self.tally.noted += 1,
+            Outcome::NotRecognized | Outcome::NewDocument => self.tally.passed_over += 1,
+            Outcome::Unusable(reason) => {
                 let entry = match self.tally.skipped.get_mut(reason) {
                     Some(entry) => entry,
                     None => self.tally.skipped.entry(reason.to_owned()).or_default(),
@@ -330,14 +330,14 @@ impl Intake {
             }
         }
         self.block(line, outcome);
-        outcome == Outcome::Took
+        outcome == Outcome::Recognized
     }
 
     /// Reads a line if it has the layout of the last one that was read, with the same result as [`Intake::line`].
     /// Returns whether it did.
-    pub(crate) fn again(&mut self, line: Line<'_>) -> bool {
+    pub(crate) fn read_same_layout(&mut self, line: Line<'_>) -> bool {
         let plain = self.block.is_none() && !self.code;
-        let read = plain && self.segment.again(line);
+        let read = plain && self.segment.read_same_layout(line);
         if read {
             self.last_line = line.number;
             self.tally.lines += 1;
@@ -347,43 +347,45 @@ impl Intake {
     }
 
     /// Trigger word of the most recently read lines.
-    pub(crate) fn word(&self) -> Option<&memchr::memmem::Finder<'static>> {
-        self.segment.word()
+    pub(crate) fn trigger_word(&self) -> Option<&memchr::memmem::Finder<'static>> {
+        self.segment.trigger_word()
     }
 
     /// Appends the observations since the last call to `out`.
-    pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.segment.observed(out);
+    pub(crate) fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        self.segment.append_observations(out);
     }
 
     /// Offers a line to the current segment, or to a new one if it contradicts the current one.
-    fn offered(&mut self, line: Line<'_>, trimmed: &str) -> Outcome {
+    fn offer_line(&mut self, line: Line<'_>, trimmed: &str) -> Outcome {
         // A JSON document on one line must not be read as text: its strings may contain many lines, and its keys are
         // not settings.
         if let Some(outcome) = self.one_line_document(trimmed, line.number) {
             return outcome;
         }
         let outcome = match self.segment.line(line, self.code) {
-            Offered::Done(outcome) => outcome,
-            Offered::Contradicts if self.segments >= MAX_SEGMENTS => {
-                Outcome::Skipped("a line that contradicts earlier lines, beyond the limit of 1024 documents")
+            OfferResult::Done(outcome) => outcome,
+            OfferResult::Contradicts if self.segments >= MAX_SEGMENTS => {
+                Outcome::Unusable("a line that contradicts earlier lines, beyond the limit of 1024 documents")
             }
-            Offered::Contradicts => {
+            OfferResult::Contradicts => {
                 self.segments += 1;
                 self.split();
                 match self.segment.line(line, self.code) {
-                    Offered::Done(outcome) => outcome,
-                    Offered::Contradicts => Outcome::No,
+                    OfferResult::Done(outcome) => outcome,
+                    OfferResult::Contradicts => Outcome::NotRecognized,
                 }
             }
         };
         match outcome {
-            Outcome::Took => {
+            Outcome::Recognized => {
                 self.code = false;
                 return outcome;
             }
-            Outcome::Skipped(_) => {}
-            Outcome::Noted | Outcome::No | Outcome::Begins => self.code = code::continues(line.text, self.code),
+            Outcome::Unusable(_) => {}
+            Outcome::Settings | Outcome::NotRecognized | Outcome::NewDocument => {
+                self.code = code::is_source_code(line.text, self.code)
+            }
         }
         outcome
     }
@@ -396,19 +398,19 @@ impl Intake {
         let document = if trimmed.trim_ascii_end().ends_with('}') { json::json(trimmed.as_bytes()).ok() } else { None };
         let Some(document) = document else {
             let cut = trimmed.contains("\"cell_type\"") && trimmed.contains("\"outputs\"");
-            return cut.then_some(Outcome::Skipped("a truncated notebook"));
+            return cut.then_some(Outcome::Unusable("a truncated notebook"));
         };
         if notebook::is_notebook(&document) {
-            return Some(if self.notebook(&document) { Outcome::Took } else { Outcome::No });
+            return Some(if self.notebook(&document) { Outcome::Recognized } else { Outcome::NotRecognized });
         }
         match self.segment.json(&document, number) {
-            Outcome::No => None,
-            Outcome::Begins => {
+            Outcome::NotRecognized => None,
+            Outcome::NewDocument => {
                 self.split();
                 Some(self.segment.json(&document, number))
             }
             outcome => {
-                self.code &= outcome != Outcome::Took;
+                self.code &= outcome != Outcome::Recognized;
                 Some(outcome)
             }
         }
@@ -417,23 +419,25 @@ impl Intake {
     /// Collects JSON documents that span several lines of the log.
     fn block(&mut self, line: Line<'_>, outcome: Outcome) {
         match &mut self.block {
-            None if Block::begins(line.text) && outcome == Outcome::No => self.block = Some(Block::new(line.number)),
+            None if Block::begins(line.text) && outcome == Outcome::NotRecognized => {
+                self.block = Some(Block::new(line.number))
+            }
             None => return,
             // A line that a recognizer reads is not part of a document.
-            Some(_) if matches!(outcome, Outcome::Took) => {
+            Some(_) if matches!(outcome, Outcome::Recognized) => {
                 self.block = None;
                 return;
             }
             Some(_) => {}
         }
         let Some(block) = &mut self.block else { return };
-        match block.push(line.text, outcome == Outcome::No) {
+        match block.push(line.text, outcome == Outcome::NotRecognized) {
             Progress::Open => {}
             Progress::Broken => self.block = None,
             Progress::Complete => {
                 let Some(block) = self.block.take() else { return };
                 if let Ok(document) = json::json(block.text.as_bytes())
-                    && self.document(&document, block.first_line) == Outcome::Took
+                    && self.document(&document, block.first_line) == Outcome::Recognized
                 {
                     self.tally.passed_over = self.tally.passed_over.saturating_sub(block.passed_over);
                     self.tally.recognized += block.passed_over;
@@ -453,7 +457,7 @@ impl Intake {
             plausibility::check(&mut reading);
             // `partition_point` with `>=` keeps readings of equal weight in the order of the file and of the table of
             // formats.
-            let at = self.readings.partition_point(|known| known.weight >= reading.weight);
+            let at = self.readings.partition_point(|known| known.importance >= reading.importance);
             self.readings.insert(at, reading);
         }
     }

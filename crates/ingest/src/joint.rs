@@ -18,7 +18,7 @@ pub fn join(files: &mut [Ingested]) {
         .collect();
     for reading in files.iter_mut().flat_map(|file| &mut file.readings) {
         for (tool, window, tokens, file) in &benchmarks {
-            if let Some(facts) = joined(reading, *window, *tokens, file) {
+            if let Some(facts) = energy_in_window(reading, *window, *tokens, file) {
                 reading.facts.set(format!("joint_with_{tool}"), facts);
             }
         }
@@ -27,7 +27,7 @@ pub fn join(files: &mut [Ingested]) {
 
 /// Mean power of the samples inside the window, summed over devices, and the energy as this power times the length of
 /// the window.
-fn joined(reading: &Reading, window: [f64; 2], tokens: Option<f64>, file: &str) -> Option<Value> {
+fn energy_in_window(reading: &Reading, window: [f64; 2], tokens: Option<f64>, file: &str) -> Option<Value> {
     let [from, to] = window;
     let inside = |sample: &&PowerSample| sample.at >= from && sample.at <= to;
     let mut counts = Map::new();

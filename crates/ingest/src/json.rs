@@ -63,7 +63,7 @@ const MAX_VALUES: usize = 4 << 20;
 /// If the text is not JSON, with position and reason, or if it has too many values.
 pub(crate) fn json(text: &[u8]) -> Result<Value, serde_json::Error> {
     // Quoting `NaN` and `Infinity` does not help if there are too many values.
-    let mend = |error: &serde_json::Error| if error.is_data() { None } else { words_for_numbers(text) };
+    let mend = |error: &serde_json::Error| if error.is_data() { None } else { quote_non_finite(text) };
     parsed(text).or_else(|error| match mend(&error) {
         Some(mended) => parsed(&mended),
         None => Err(error),
@@ -73,7 +73,7 @@ pub(crate) fn json(text: &[u8]) -> Result<Value, serde_json::Error> {
 fn parsed(text: &[u8]) -> Result<Value, serde_json::Error> {
     let mut left = MAX_VALUES;
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let value = Bounded(&mut left).deserialize(&mut deserializer)?;
+    let value = CountingVisitor(&mut left).deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
@@ -92,7 +92,7 @@ pub(crate) fn documents(text: &[u8]) -> Result<Vec<Value>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let mut out = Vec::new();
     while deserializer.end().is_err() {
-        match Bounded(&mut left).deserialize(&mut deserializer) {
+        match CountingVisitor(&mut left).deserialize(&mut deserializer) {
             Ok(document) => out.push(document),
             Err(_) => return Err(error),
         }
@@ -101,16 +101,16 @@ pub(crate) fn documents(text: &[u8]) -> Result<Vec<Value>, serde_json::Error> {
 }
 
 /// Builds a value while counting its elements.
-struct Bounded<'a>(&'a mut usize);
+struct CountingVisitor<'a>(&'a mut usize);
 
-impl Bounded<'_> {
+impl CountingVisitor<'_> {
     fn count<E: serde::de::Error>(&mut self) -> Result<(), E> {
         *self.0 = self.0.checked_sub(1).ok_or_else(|| E::custom(format!("more than {MAX_VALUES} values")))?;
         Ok(())
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+impl<'de> DeserializeSeed<'de> for CountingVisitor<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -118,7 +118,7 @@ impl<'de> DeserializeSeed<'de> for Bounded<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Bounded<'_> {
+impl<'de> Visitor<'de> for CountingVisitor<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,7 +162,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut sequence: A) -> Result<Value, A::Error> {
         self.count()?;
         let mut out = Vec::new();
-        while let Some(value) = sequence.next_element_seed(Bounded(&mut *self.0))? {
+        while let Some(value) = sequence.next_element_seed(CountingVisitor(&mut *self.0))? {
             out.push(value);
         }
         Ok(Value::Array(out))
@@ -172,14 +172,14 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         self.count()?;
         let mut out = Map::new();
         while let Some(name) = map.next_key::<String>()? {
-            out.insert(name, map.next_value_seed(Bounded(&mut *self.0))?);
+            out.insert(name, map.next_value_seed(CountingVisitor(&mut *self.0))?);
         }
         Ok(Value::Object(out))
     }
 }
 
 /// The text with bare `NaN` and `Infinity` quoted, or `None` if it has none.
-fn words_for_numbers(text: &[u8]) -> Option<Vec<u8>> {
+fn quote_non_finite(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() + 64);
     let (mut quoted, mut escaped, mut changed, mut at) = (false, false, false, 0);
     while let Some(&byte) = text.get(at) {

@@ -8,7 +8,7 @@ use crate::prefix::without_prefix;
 use crate::quantity::reliable_part;
 
 /// Maximum bytes kept of a line; longer lines are truncated. In some formats one line is a whole JSON document.
-const LONGEST: usize = 64 << 20;
+const MAX_LINE_BYTES: usize = 64 << 20;
 /// Number of bytes read from the source at a time.
 const CHUNK: usize = 1 << 18;
 
@@ -71,7 +71,7 @@ impl<R: Read> Lines<R> {
             while let Some((from, to, end)) = self.next_range() {
                 if !std::mem::take(&mut self.dropping) {
                     let raw = self.buffer.get(from..to).unwrap_or_default();
-                    each(Line { text: without_prefix(&clean(raw)), number: self.number, whole: true });
+                    each(Line { text: without_prefix(&decode_line(raw)), number: self.number, whole: true });
                 }
                 self.number += u64::from(end == b'\n');
             }
@@ -79,17 +79,25 @@ impl<R: Read> Lines<R> {
                 let rest = self.buffer.get(self.start..).unwrap_or_default();
                 self.unfinished = self.source_truncated || !rest.is_empty();
                 if !rest.is_empty() && !self.dropping {
-                    each(Line { text: reliable_part(without_prefix(&clean(rest))), number: self.number, whole: false });
+                    each(Line {
+                        text: reliable_part(without_prefix(&decode_line(rest))),
+                        number: self.number,
+                        whole: false,
+                    });
                 }
                 self.start = self.buffer.len();
                 return Ok(());
             }
-            if self.buffer.len() - self.start > LONGEST {
+            if self.buffer.len() - self.start > MAX_LINE_BYTES {
                 // Of a line that exceeds the maximum, only the start is kept and examined.
                 if !std::mem::replace(&mut self.dropping, true) {
                     let rest = self.buffer.get(self.start..).unwrap_or_default();
                     self.cut += 1;
-                    each(Line { text: reliable_part(without_prefix(&clean(rest))), number: self.number, whole: false });
+                    each(Line {
+                        text: reliable_part(without_prefix(&decode_line(rest))),
+                        number: self.number,
+                        whole: false,
+                    });
                 }
                 self.buffer.clear();
                 (self.start, self.searched) = (0, 0);
@@ -145,7 +153,7 @@ impl<R: Read> Lines<R> {
 /// # Errors
 ///
 /// If the source cannot be read.
-pub fn unpacked<'a>(source: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+pub fn decompressed<'a>(source: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     decoded(Box::new(source))
 }
 
@@ -210,7 +218,7 @@ impl<R: BufRead> Read for Utf16<R> {
 
 /// Decodes a line and removes NUL bytes and terminal control sequences. Borrows if there is nothing to remove or
 /// replace.
-pub(crate) fn clean(raw: &[u8]) -> Cow<'_, str> {
+pub(crate) fn decode_line(raw: &[u8]) -> Cow<'_, str> {
     let raw = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw);
     if memchr::memchr2(0x1b, 0, raw).is_none() {
         // Validating the whole line first is faster than searching for invalid bytes, which are rare.
@@ -223,9 +231,9 @@ pub(crate) fn clean(raw: &[u8]) -> Cow<'_, str> {
         out.extend_from_slice(plain);
         rest = match from {
             // CSI: parameters, then one final byte from `@` to `~`.
-            [0x1b, b'[', inside @ ..] => behind(inside, |byte| (0x40..=0x7e).contains(&byte)),
+            [0x1b, b'[', inside @ ..] => after_terminator(inside, |byte| (0x40..=0x7e).contains(&byte)),
             // OSC: ends with BEL, or with the escape of ST.
-            [0x1b, b']', inside @ ..] => behind(inside, |byte| byte == 0x07 || byte == 0x1b),
+            [0x1b, b']', inside @ ..] => after_terminator(inside, |byte| byte == 0x07 || byte == 0x1b),
             [0x1b, 0x40..=0x7e, inside @ ..] | [_, inside @ ..] => inside,
             [] => from,
         };
@@ -235,7 +243,7 @@ pub(crate) fn clean(raw: &[u8]) -> Cow<'_, str> {
 }
 
 /// Returns the bytes after the first one for which `ends` is true; empty if there is none. Skips NUL bytes before it.
-fn behind(bytes: &[u8], ends: impl Fn(u8) -> bool) -> &[u8] {
+fn after_terminator(bytes: &[u8], ends: impl Fn(u8) -> bool) -> &[u8] {
     let end = bytes.iter().position(|byte| ends(*byte)).map_or(bytes.len(), |at| at + 1);
     bytes.get(end..).unwrap_or_default()
 }
@@ -268,7 +276,7 @@ mod tests {
             let mut encoded: Vec<u8> = units.flat_map(bytes).collect();
             encoded.push(0);
             let mut decoded = String::new();
-            unpacked(encoded.as_slice()).unwrap().read_to_string(&mut decoded).unwrap();
+            decompressed(encoded.as_slice()).unwrap().read_to_string(&mut decoded).unwrap();
             assert_eq!(decoded, text);
         }
     }
@@ -279,12 +287,12 @@ mod tests {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(b"one\ntwo\n").unwrap();
         let packed = packed.finish().unwrap();
-        let mut lines = Lines::new(unpacked(&packed[..packed.len() - 3]).unwrap());
+        let mut lines = Lines::new(decompressed(&packed[..packed.len() - 3]).unwrap());
         let mut cut = Vec::new();
         lines.each(|line| cut.push(line.text.to_owned())).unwrap();
         assert_eq!((cut, lines.unfinished), (vec!["one".to_owned(), "two".to_owned()], true));
         let mut text = String::new();
-        unpacked([packed.as_slice(), packed.as_slice()].concat().as_slice())
+        decompressed([packed.as_slice(), packed.as_slice()].concat().as_slice())
             .unwrap()
             .read_to_string(&mut text)
             .unwrap();

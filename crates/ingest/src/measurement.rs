@@ -54,7 +54,7 @@ fn configuration(config: &Config) -> Value {
 }
 
 fn training(reading: &Reading, index: usize, run: &Run, context: &Context) -> Map<String, Value> {
-    let stats = |series| run.stats(series, reading.usual_warmup, context);
+    let stats = |series| run.stats(series, reading.tool_warmup_steps, context);
     let seconds = stats(&run.seconds);
     let config = reading.settings_of(run);
     let total = seconds.and_then(|stats| tokens_per_second(&config, run.batch, stats.mean));
@@ -68,7 +68,7 @@ fn training(reading: &Reading, index: usize, run: &Run, context: &Context) -> Ma
         ("tflops_per_gpu_reported", stats(&run.tflops).map(|stats| stats.json())),
         ("mfu_percent_reported", stats(&run.mfu).map(|stats| stats.json())),
         ("memory_gb_max", run.memory.max().map(Value::from)),
-        ("loss", super::training::ends(&run.loss)),
+        ("loss", super::training::series_ends(&run.loss)),
     ] {
         if let Some(value) = value {
             figures.insert(name.to_owned(), value);

@@ -44,7 +44,7 @@ impl NamedFile {
 
     /// Merges the settings of this file with those for all files, which have lower precedence.
     #[must_use]
-    pub fn over(&self, all: &Config) -> Config {
+    pub fn merged_with(&self, all: &Config) -> Config {
         let mut settings = self.settings.clone();
         settings.merge(all);
         settings
@@ -86,7 +86,7 @@ mod tests {
         let mut all = Config::default();
         assign(&mut all, "seq_len=4096").unwrap();
         assign(&mut all, "num_gpus = 8").unwrap();
-        let settings = named.over(&all);
+        let settings = named.merged_with(&all);
         assert_eq!(settings.get("seq_len"), Some(2048.0));
         assert_eq!(settings.get("num_gpus"), Some(8.0));
         assert_eq!(settings.text("software_version"), Some("12.8"));

@@ -21,9 +21,9 @@ pub struct Timer {
     /// Name of the timer in the tool.
     pub name: String,
     /// Seconds on the fastest rank, or on the only one that reports.
-    pub least: f64,
+    pub min_seconds: f64,
     /// Seconds on the slowest rank.
-    pub most: f64,
+    pub max_seconds: f64,
     /// Index of the slowest rank, if the tool states it.
     pub slowest: Option<u64>,
 }
@@ -62,23 +62,23 @@ pub struct Device {
 
 /// Buffer of observations. Observations beyond its capacity are dropped if they are not collected.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Fresh<T> {
+pub(crate) struct PendingObservations<T> {
     items: Vec<T>,
 }
 
-/// Capacity of [`Fresh`]. No single line has more observations.
-const MOST: usize = 64;
+/// Capacity of [`PendingObservations`]. No single line has more observations.
+const MAX_ITEMS: usize = 64;
 
-impl<T> Default for Fresh<T> {
-    fn default() -> Fresh<T> {
-        Fresh { items: Vec::new() }
+impl<T> Default for PendingObservations<T> {
+    fn default() -> PendingObservations<T> {
+        PendingObservations { items: Vec::new() }
     }
 }
 
-impl<T> Fresh<T> {
+impl<T> PendingObservations<T> {
     /// Adds an observation, unless the buffer is full.
     pub(crate) fn push(&mut self, item: T) {
-        if self.items.len() < MOST {
+        if self.items.len() < MAX_ITEMS {
             self.items.push(item);
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::json::json_number;
-use crate::text::leading;
+use crate::text::parse_leading_number;
 
 /// A sample: metric name, labels and value.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,10 +65,10 @@ pub(crate) fn sample(line: &str) -> Option<Sample<'_>> {
             (name, "", rest)
         }
     };
-    let (value, rest) = leading(rest)?;
+    let (value, rest) = parse_leading_number(rest)?;
     let at = match rest.trim() {
         "" => None,
-        time => Some(leading(time).filter(|(_, rest)| rest.is_empty())?.0 / 1e3),
+        time => Some(parse_leading_number(time).filter(|(_, rest)| rest.is_empty())?.0 / 1e3),
     };
     Some(Sample { name: name.trim(), labels: Labels::Text(labels), value, at })
 }

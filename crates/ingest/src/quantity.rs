@@ -1,6 +1,6 @@
 //! Numbers with units, converted to seconds, gigabytes or watts.
 
-use crate::text::{after, leading, unblanked};
+use crate::text::{parse_leading_number, text_after, trim_start_ascii};
 
 /// Target unit of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,27 +76,27 @@ impl Measure {
 
 /// Returns the leading letters of `text`.
 fn unit_word(text: &str) -> &str {
-    let text = unblanked(text);
+    let text = trim_start_ascii(text);
     let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
     text.get(..end).unwrap_or_default()
 }
 
 /// Parses a finite number with its unit, and converts it. `default` is the factor if no known unit follows.
 pub(crate) fn quantity(text: &str, measure: Measure, default: f64) -> Option<f64> {
-    let (value, rest) = leading(text).filter(|(value, _)| value.is_finite())?;
+    let (value, rest) = parse_leading_number(text).filter(|(value, _)| value.is_finite())?;
     let word = unit_word(rest.trim_start_matches(['(', '[']));
     Some(value * measure.factor(word).unwrap_or(default))
 }
 
 /// Parses the seconds after `key` like [`quantity`]. A colon, an equals sign and blanks may precede the number.
 pub(crate) fn seconds_after(line: &str, key: &str, default: f64) -> Option<f64> {
-    let value = after(line, key)?;
+    let value = text_after(line, key)?;
     quantity(value.trim_start_matches([':', '=', ' ', '\t']), Measure::Time, default)
 }
 
 /// Parses the milliseconds at the start of `text`. Without a unit, `default` is the factor to seconds.
 pub(crate) fn milliseconds(text: &str, default: f64) -> Option<f64> {
-    let (value, rest) = leading(text).filter(|(value, _)| value.is_finite())?;
+    let (value, rest) = parse_leading_number(text).filter(|(value, _)| value.is_finite())?;
     let word = unit_word(rest.trim_start_matches(['(', '[']));
     // Multiply the factors first, so that `708 usec` gives 0.708 and not 0.7079999 ms.
     Some(value * (Measure::Time.factor(word).unwrap_or(default) * 1e3))
@@ -104,7 +104,7 @@ pub(crate) fn milliseconds(text: &str, default: f64) -> Option<f64> {
 
 /// Parses the milliseconds after `key`, like [`seconds_after`].
 pub(crate) fn milliseconds_after(line: &str, key: &str, default: f64) -> Option<f64> {
-    milliseconds(after(line, key)?.trim_start_matches([':', '=', ' ', '\t']), default)
+    milliseconds(text_after(line, key)?.trim_start_matches([':', '=', ' ', '\t']), default)
 }
 
 /// Parses the gigabytes at the start of `text`. `default` is the factor if there is no unit.
@@ -116,7 +116,7 @@ pub(crate) fn gigabytes(text: &str, default: f64) -> Option<f64> {
 pub(crate) fn duration(text: &str) -> Option<f64> {
     let text = text.trim();
     let (days, clock) = match text.split_once("day") {
-        Some((days, clock)) => (leading(days)?.0, clock.trim_start_matches(['s', ',', ' '])),
+        Some((days, clock)) => (parse_leading_number(days)?.0, clock.trim_start_matches(['s', ',', ' '])),
         None => (0.0, text),
     };
     if !clock.contains(':') {
@@ -128,9 +128,9 @@ pub(crate) fn duration(text: &str) -> Option<f64> {
     (parts.count() <= 3 && seconds.is_finite()).then_some(days * 86_400.0 + seconds)
 }
 
-/// Units after which a number counts as complete. Some are prefixes of other units (`W` of `Wh`, `GB` of `GB/s`); without
-/// them, the last value of complete files without a final line break would be lost.
-const COMPLETE: [&str; 30] = [
+/// Units after which a number counts as complete. Some are prefixes of other units (`W` of `Wh`, `GB` of `GB/s`);
+/// without them, the last value of complete files without a final line break would be lost.
+const COMPLETE_UNITS: [&str; 30] = [
     "ms",
     "us",
     "ns",
@@ -176,13 +176,13 @@ pub(crate) fn reliable_part(text: &str) -> &str {
     let (front, word) = line.split_at_checked(starts).unwrap_or((line, ""));
     if let Some(digit) = word.rfind(|c: char| c.is_ascii_digit()) {
         let unit = word.get(digit + 1..).unwrap_or_default();
-        let complete = COMPLETE.contains(&unit) || unit == "s";
+        let complete = COMPLETE_UNITS.contains(&unit) || unit == "s";
         // The truncated part may have been the unit of a plain number.
         return if complete { text } else { front };
     }
     // The last word may be part of the unit of the number before it.
     let front = front.trim_end();
-    if !front.ends_with(|c: char| c.is_ascii_digit()) || COMPLETE.contains(&word) {
+    if !front.ends_with(|c: char| c.is_ascii_digit()) || COMPLETE_UNITS.contains(&word) {
         return text;
     }
     let number = front.rfind(char::is_whitespace).unwrap_or(0);

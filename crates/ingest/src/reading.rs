@@ -5,12 +5,12 @@ use serde_json::Value;
 pub use super::config::{Config, Origin, SETTINGS, Setting};
 pub use super::context::Context;
 pub(crate) use super::facts::object;
-pub use super::facts::{Facts, tidy};
+pub use super::facts::{Facts, number_to_json};
 use super::run::Run;
 
 /// Kinds of measurement, in ascending order of importance. If a file has several, the most important is listed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Weight {
+pub enum Importance {
     /// Table of the state of devices at one point in time.
     State,
     /// Samples of power, memory or utilization.
@@ -47,7 +47,7 @@ pub struct Reading {
     /// `training`, `serving`, `power`, …
     pub kind: &'static str,
     /// Rank among the readings of a file.
-    pub weight: Weight,
+    pub importance: Importance,
     /// Facts found.
     pub facts: Facts,
     /// Configuration found.
@@ -55,7 +55,7 @@ pub struct Reading {
     /// Runs of a training log.
     pub runs: Vec<Run>,
     /// Number of steps that always count as warm-up: one for most tools.
-    pub usual_warmup: usize,
+    pub tool_warmup_steps: usize,
     /// Power samples with a time, to be joined with benchmarks that ran at that time.
     pub power: Vec<PowerSample>,
     /// Names of the sampled devices.

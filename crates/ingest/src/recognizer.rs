@@ -11,28 +11,28 @@ use super::reading::{Context, Reading, Setting};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The line does not belong to this format.
-    No,
+    NotRecognized,
     /// The line contains configuration. Other recognizers may read it, too.
-    Noted,
+    Settings,
     /// The line was read.
-    Took,
+    Recognized,
     /// The line belongs to this format, but cannot be used, for this reason.
-    Skipped(&'static str),
+    Unusable(&'static str),
     /// The line starts another document and was not read. It is offered again to recognizers in their initial state.
-    Begins,
+    NewDocument,
 }
 
 impl Outcome {
-    /// Offers the objects of a list one by one. Returns [`Outcome::Took`] if any of them was read.
+    /// Offers the objects of a list one by one. Returns [`Outcome::Recognized`] if any of them was read.
     pub fn of_entries(list: &[Value], mut offer: impl FnMut(&Value) -> Outcome) -> Outcome {
-        let taken = list.iter().filter(|entry| entry.is_object() && offer(entry) == Outcome::Took).count();
-        if taken > 0 { Outcome::Took } else { Outcome::No }
+        let taken = list.iter().filter(|entry| entry.is_object() && offer(entry) == Outcome::Recognized).count();
+        if taken > 0 { Outcome::Recognized } else { Outcome::NotRecognized }
     }
 }
 
 /// Recognizer of one format, or of a family of formats.
 pub trait Recognizer: Send {
-    /// Trigger words. Every relevant line contains one of them. While [`Recognizer::open`] is true, all lines are
+    /// Trigger words. Every relevant line contains one of them. While [`Recognizer::in_block`] is true, all lines are
     /// offered.
     fn triggers(&self) -> &'static [&'static str];
 
@@ -41,27 +41,27 @@ pub trait Recognizer: Send {
 
     /// Reads a line if it has exactly the layout of an earlier one, and returns whether it did. This is a fast path:
     /// [`Recognizer::line`] has the same effect on such a line.
-    fn again(&mut self, _line: Line<'_>) -> bool {
+    fn read_same_layout(&mut self, _line: Line<'_>) -> bool {
         false
     }
 
     /// Whether a table or block has started that the next lines may belong to.
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         false
     }
 
     /// Whether the next lines are rows of a table that no other format has. They are then offered to this recognizer
     /// first.
-    fn table(&self) -> bool {
+    fn in_table(&self) -> bool {
         false
     }
 
-    /// Handles a blank line while [`Recognizer::open`] is true. Many tables end with one.
-    fn blank(&mut self) {}
+    /// Handles a blank line while [`Recognizer::in_block`] is true. Many tables end with one.
+    fn blank_line(&mut self) {}
 
     /// Offers a JSON document: a whole file, or one line.
     fn json(&mut self, _document: &Value, _line: u64) -> Outcome {
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     /// Whether the line cannot belong to the document read so far, because it states another value of a setting after
@@ -71,12 +71,12 @@ pub trait Recognizer: Send {
     }
 
     /// Whether this format reports the state of devices, which may be interleaved with the output of other tools.
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         false
     }
 
     /// Whether the recognizer reads settings only, no results.
-    fn only_settings(&self) -> bool {
+    fn reads_settings_only(&self) -> bool {
         false
     }
 
@@ -86,7 +86,7 @@ pub trait Recognizer: Send {
     }
 
     /// Appends the observations since the last call to `out`, for logs that are read while they grow.
-    fn observed(&mut self, _out: &mut Vec<Observation>) {}
+    fn append_observations(&mut self, _out: &mut Vec<Observation>) {}
 
     /// The readings, at the end of the document.
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading>;

@@ -7,44 +7,44 @@ use serde_json::{Map, Value};
 use super::reading::{Config, Context, Facts, Origin};
 
 /// Maximum number of reports kept. Later ones are only counted.
-const KEPT: usize = 2000;
+const MAX_REPORTS: usize = 2000;
 
 /// Block if any, name, and value of a fact.
-type Named = (Option<String>, String, Value);
+type NamedFact = (Option<String>, String, Value);
 
 /// The completed reports, and the current one.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    done: Vec<Facts>,
-    now: Facts,
+    completed: Vec<Facts>,
+    current: Facts,
     /// Facts repeated with the same value since the last new one. They belong to the next report if one starts directly
     /// after them.
-    again: Vec<Named>,
+    repeated: Vec<NamedFact>,
     dropped: usize,
 }
 
 impl Reports {
     /// Ends the current report.
     pub(crate) fn begin(&mut self) {
-        self.again.clear();
-        if self.now.is_empty() {
+        self.repeated.clear();
+        if self.current.is_empty() {
             return;
         }
-        let report = std::mem::take(&mut self.now);
+        let report = std::mem::take(&mut self.current);
         // Every rank may print the same report.
-        if self.done.last() == Some(&report) {
+        if self.completed.last() == Some(&report) {
             return;
         }
-        if self.done.len() < KEPT {
-            self.done.push(report);
+        if self.completed.len() < MAX_REPORTS {
+            self.completed.push(report);
         } else {
             self.dropped += 1;
         }
     }
 
     /// The current report.
-    pub(crate) fn now(&self) -> &Facts {
-        &self.now
+    pub(crate) fn current(&self) -> &Facts {
+        &self.current
     }
 
     /// Sets a fact. If the current report already has the fact with another value, a new report is started.
@@ -57,57 +57,57 @@ impl Reports {
         self.take((Some(block.to_owned()), name.to_owned(), value.into()));
     }
 
-    fn take(&mut self, named: Named) {
+    fn take(&mut self, named: NamedFact) {
         let (block, name, value) = &named;
         let known = match block {
-            Some(block) => self.now.get(block).and_then(|block| block.get(name)),
-            None => self.now.get(name),
+            Some(block) => self.current.get(block).and_then(|block| block.get(name)),
+            None => self.current.get(name),
         };
         match known {
             Some(known) if known == value => {
-                if self.again.len() < 256 {
-                    self.again.push(named);
+                if self.repeated.len() < 256 {
+                    self.repeated.push(named);
                 }
             }
             Some(_) => {
-                let again = std::mem::take(&mut self.again);
+                let repeated = std::mem::take(&mut self.repeated);
                 self.begin();
-                for named in again.into_iter().chain([named]) {
-                    self.place(named);
+                for named in repeated.into_iter().chain([named]) {
+                    self.insert_fact(named);
                 }
             }
             None => {
-                self.again.clear();
-                self.place(named);
+                self.repeated.clear();
+                self.insert_fact(named);
             }
         }
     }
 
-    fn place(&mut self, (block, name, value): Named) {
+    fn insert_fact(&mut self, (block, name, value): NamedFact) {
         let Some(block) = block else {
-            self.now.set(name, value);
+            self.current.set(name, value);
             return;
         };
-        let mut map = self.now.get(&block).and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut map = self.current.get(&block).and_then(Value::as_object).cloned().unwrap_or_default();
         map.insert(name, value);
-        self.now.set(block, Value::Object(map));
+        self.current.set(block, Value::Object(map));
     }
 
     /// Ends the current report, and returns all reports that `keep` accepts.
     pub(crate) fn finish(mut self, keep: impl Fn(&Facts) -> bool) -> Finished {
         self.begin();
-        self.done.retain(|report| keep(report));
-        Finished { reports: self.done, dropped: self.dropped }
+        self.completed.retain(|report| keep(report));
+        Finished { reports: self.completed, dropped: self.dropped }
     }
 }
 
 /// Settings common to several results of a reading. A setting in which results differ is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Agreed(BTreeMap<&'static str, Option<Value>>);
+pub(crate) struct CommonSettings(BTreeMap<&'static str, Option<Value>>);
 
-impl Agreed {
+impl CommonSettings {
     /// Adds a setting of one result.
-    pub(crate) fn state(&mut self, name: &'static str, value: impl Into<Value>) {
+    pub(crate) fn add(&mut self, name: &'static str, value: impl Into<Value>) {
         let value = value.into();
         let known = self.0.entry(name).or_insert_with(|| Some(value.clone()));
         if known.as_ref() != Some(&value) {
@@ -157,13 +157,13 @@ impl Finished {
         }
         let mut facts = Facts::default();
         facts.set("blocks", self.reports.len());
-        facts.set("results", self.reports.into_iter().map(flat).collect::<Vec<Value>>());
+        facts.set("results", self.reports.into_iter().map(flattened).collect::<Vec<Value>>());
         (facts, notes)
     }
 }
 
 /// Flattens the blocks of a report for a list: `ttft_ms.median`.
-pub(crate) fn flat(facts: Facts) -> Value {
+pub(crate) fn flattened(facts: Facts) -> Value {
     let mut out = Map::new();
     for (name, value) in facts.iter() {
         match value {

@@ -50,7 +50,7 @@ pub struct Run {
     pub interval: Option<u64>,
     irregular: bool,
     /// Whether the first steps are warm-up although the run does not start at step 0, because it was recompiled.
-    pub cold: bool,
+    pub recompiled: bool,
     /// Planned number of steps.
     pub planned: Option<u64>,
     /// Sequences per step (global batch size), as last stated.
@@ -119,12 +119,12 @@ impl Run {
         self.interval.filter(|_| !self.irregular)
     }
 
-    /// Whether the log includes the start of the run: it starts at step 0 or 1, or the second record is at twice the step
-    /// of the first. Also true for cold runs and without step numbers.
+    /// Whether the log includes the start of the run: it starts at step 0 or 1, or the second record is at twice the
+    /// step of the first. Also true for recompiled runs and without step numbers.
     #[must_use]
-    pub fn starts(&self) -> bool {
+    pub fn includes_start(&self) -> bool {
         match (self.first_step, self.second_step) {
-            _ if self.cold => true,
+            _ if self.recompiled => true,
             (None, _) | (Some(0 | 1), _) => true,
             (Some(first), Some(second)) => second.checked_sub(first) == Some(first),
             (Some(_), None) => false,
@@ -133,8 +133,8 @@ impl Run {
 
     /// Statistics of `series`, one of the series of this run, without its warm-up.
     #[must_use]
-    pub fn stats(&self, series: &Series, usual: usize, context: &Context) -> Option<Stats> {
-        let drop = series.warmup(context.warmup, self.starts(), usual);
+    pub fn stats(&self, series: &Series, tool_warmup_steps: usize, context: &Context) -> Option<Stats> {
+        let drop = series.warmup(context.warmup, self.includes_start(), tool_warmup_steps);
         series.stats(drop, context.seed)
     }
 }

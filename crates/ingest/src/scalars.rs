@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::reading::{Context, Reading, Weight};
+use super::reading::{Context, Importance, Reading};
 use super::training::{Step, Training};
 
 /// Maximum number of steps kept per file.
@@ -164,10 +164,10 @@ impl Scalars {
         }
         let mut facts = training.facts("steps", 1, context);
         let all = training.all();
-        facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
-        facts.some("mfu_percent", all.stats(&all.mfu, 1, context).map(|stats| stats.json()));
-        facts.some("max_memory_gb", all.memory.max());
-        let reading = Reading { tool, format, weight: Weight::Steps, facts, notes, ..Reading::default() };
+        facts.set_optional("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
+        facts.set_optional("mfu_percent", all.stats(&all.mfu, 1, context).map(|stats| stats.json()));
+        facts.set_optional("max_memory_gb", all.memory.max());
+        let reading = Reading { tool, format, importance: Importance::Steps, facts, notes, ..Reading::default() };
         vec![training.reading(reading, 1, context)]
     }
 }

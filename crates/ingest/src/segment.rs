@@ -34,7 +34,7 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
 });
 
 /// Result of offering a line to a segment.
-pub(crate) enum Offered {
+pub(crate) enum OfferResult {
     /// The line was read or ignored.
     Done(Outcome),
     /// The line contradicts what the segment has read, so it starts another document.
@@ -47,20 +47,20 @@ pub(crate) struct Segment {
     /// First and last line read by each recognizer.
     ranges: Vec<Option<[u64; 2]>>,
     /// Index of the recognizer that read the last line, and its trigger word. It probably reads the next line, too.
-    hot: usize,
-    hot_word: Option<memmem::Finder<'static>>,
+    last_recognizer: usize,
+    last_trigger: Option<memmem::Finder<'static>>,
     /// Whether the last line was a row of a table, which has no trigger word.
-    hot_table: bool,
+    last_in_table: bool,
     /// Bit set of the recognizers that are within a table or block.
     open: u64,
     /// Whether a result other than the state of devices was read.
     measured: bool,
-    /// Ranges of results in line order: recognizer, first and last line. At most [`TURNS`] are recorded.
-    stretches: Vec<(usize, [u64; 2])>,
+    /// Ranges of results in line order: recognizer, first and last line. At most [`MAX_ALTERNATIONS`] are recorded.
+    result_ranges: Vec<(usize, [u64; 2])>,
 }
 
 /// Maximum number of recorded alternations between recognizers.
-const TURNS: usize = 64;
+const MAX_ALTERNATIONS: usize = 64;
 
 impl Segment {
     pub(crate) fn new() -> Segment {
@@ -68,49 +68,49 @@ impl Segment {
         Segment {
             ranges: vec![None; recognizers.len()],
             recognizers,
-            hot: usize::MAX,
-            hot_word: None,
-            hot_table: false,
+            last_recognizer: usize::MAX,
+            last_trigger: None,
+            last_in_table: false,
             open: 0,
             measured: false,
-            stretches: Vec::new(),
+            result_ranges: Vec::new(),
         }
     }
 
     /// Handles a blank line, which ends some tables and blocks.
-    pub(crate) fn blank(&mut self) {
+    pub(crate) fn blank_line(&mut self) {
         let mut open = self.open;
         while open != 0 {
             let index = open.trailing_zeros() as usize;
             open &= open - 1;
             if let Some(recognizer) = self.recognizers.get_mut(index) {
-                recognizer.blank();
-                self.open = self.open & !(1 << index) | u64::from(recognizer.open()) << index;
+                recognizer.blank_line();
+                self.open = self.open & !(1 << index) | u64::from(recognizer.in_block()) << index;
             }
         }
-        self.hot_table &= self.open >> self.hot.min(63) & 1 != 0;
+        self.last_in_table &= self.open >> self.last_recognizer.min(63) & 1 != 0;
     }
 
     /// Offers a line to recognizers until one reads it or it contradicts an earlier line: to the one that read the
-    /// previous line, to those within a table or block, and to those with a matching trigger word. `code` is whether the
-    /// line is source code, which states no settings.
-    pub(crate) fn line(&mut self, line: Line<'_>, code: bool) -> Offered {
-        let hot = self.hot;
+    /// previous line, to those within a table or block, and to those with a matching trigger word. `code` is whether
+    /// the line is source code, which states no settings.
+    pub(crate) fn line(&mut self, line: Line<'_>, code: bool) -> OfferResult {
+        let last_recognizer = self.last_recognizer;
         let mut wanted = self.open;
         let mut noted = false;
         let mut reason = None;
-        let offered =
-            self.hot_table || self.hot_word.as_ref().is_some_and(|word| word.find(line.text.as_bytes()).is_some());
+        let offered = self.last_in_table
+            || self.last_trigger.as_ref().is_some_and(|word| word.find(line.text.as_bytes()).is_some());
         if offered {
-            match self.give(hot, line) {
-                Outcome::Took => {
-                    self.took_again(line.number);
-                    return Offered::Done(Outcome::Took);
+            match self.offer_to(last_recognizer, line) {
+                Outcome::Recognized => {
+                    self.record_same_layout_line(line.number);
+                    return OfferResult::Done(Outcome::Recognized);
                 }
                 // The line may be from another tool.
-                Outcome::Skipped(why) => reason = Some(why),
-                Outcome::Begins => return Offered::Contradicts,
-                outcome => noted = outcome == Outcome::Noted,
+                Outcome::Unusable(why) => reason = Some(why),
+                Outcome::NewDocument => return OfferResult::Contradicts,
+                outcome => noted = outcome == Outcome::Settings,
             }
         }
         if let Some(automaton) = &WORDS.automaton {
@@ -121,71 +121,72 @@ impl Segment {
             }
         }
         if offered {
-            wanted &= !(1 << hot);
+            wanted &= !(1 << last_recognizer);
         }
         if self.measured && self.contradicted(wanted, line, code) {
-            return Offered::Contradicts;
+            return OfferResult::Contradicts;
         }
         while wanted != 0 {
             let index = wanted.trailing_zeros() as usize;
             wanted &= wanted - 1;
-            if code && self.recognizers.get(index).is_some_and(|recognizer| recognizer.only_settings()) {
+            if code && self.recognizers.get(index).is_some_and(|recognizer| recognizer.reads_settings_only()) {
                 continue;
             }
-            match self.give(index, line) {
-                Outcome::Took => {
-                    self.took(index, line.number);
-                    return Offered::Done(Outcome::Took);
+            match self.offer_to(index, line) {
+                Outcome::Recognized => {
+                    self.record_line(index, line.number);
+                    return OfferResult::Done(Outcome::Recognized);
                 }
-                Outcome::Begins => return Offered::Contradicts,
-                Outcome::Noted => noted = true,
-                Outcome::Skipped(why) => reason = reason.or(Some(why)),
-                Outcome::No => {}
+                Outcome::NewDocument => return OfferResult::Contradicts,
+                Outcome::Settings => noted = true,
+                Outcome::Unusable(why) => reason = reason.or(Some(why)),
+                Outcome::NotRecognized => {}
             }
         }
-        Offered::Done(match reason {
-            Some(reason) => Outcome::Skipped(reason),
-            None if noted => Outcome::Noted,
-            None => Outcome::No,
+        OfferResult::Done(match reason {
+            Some(reason) => Outcome::Unusable(reason),
+            None if noted => Outcome::Settings,
+            None => Outcome::NotRecognized,
         })
     }
 
     /// Offers a line to the recognizer that read the last one, which reads it if it has the same layout. Returns
     /// whether it did.
-    pub(crate) fn again(&mut self, line: Line<'_>) -> bool {
-        let read = self.recognizers.get_mut(self.hot).is_some_and(|recognizer| recognizer.again(line));
+    pub(crate) fn read_same_layout(&mut self, line: Line<'_>) -> bool {
+        let read =
+            self.recognizers.get_mut(self.last_recognizer).is_some_and(|recognizer| recognizer.read_same_layout(line));
         if read {
-            self.took_again(line.number);
+            self.record_same_layout_line(line.number);
         }
         read
     }
 
     /// Records that the recognizer of the last line has also read line `number`.
-    fn took_again(&mut self, number: u64) {
-        if let Some(Some([_, last])) = self.ranges.get_mut(self.hot) {
+    fn record_same_layout_line(&mut self, number: u64) {
+        if let Some(Some([_, last])) = self.ranges.get_mut(self.last_recognizer) {
             *last = number;
         }
-        let hot = self.hot;
-        if let Some((_, [_, last])) = self.stretches.last_mut().filter(|(index, _)| *index == hot) {
+        let last_recognizer = self.last_recognizer;
+        if let Some((_, [_, last])) = self.result_ranges.last_mut().filter(|(index, _)| *index == last_recognizer) {
             *last = number;
         }
     }
 
     fn contradicted(&self, wanted: u64, line: Line<'_>, code: bool) -> bool {
         let concerned = self.recognizers.iter().enumerate().filter(|(index, _)| wanted >> index & 1 != 0);
-        let mut speaking = concerned.filter(|(_, recognizer)| !(code && recognizer.only_settings()));
+        let mut speaking = concerned.filter(|(_, recognizer)| !(code && recognizer.reads_settings_only()));
         speaking.any(|(_, recognizer)| recognizer.contradicts(line))
     }
 
     /// Records that recognizer `index` has read line `number`.
-    fn took(&mut self, index: usize, number: u64) {
+    fn record_line(&mut self, index: usize, number: u64) {
         let Some(recognizer) = self.recognizers.get(index) else { return };
-        self.hot_table = recognizer.table();
-        let (ambient, first_word) = (recognizer.ambient(), recognizer.triggers().first());
+        self.last_in_table = recognizer.in_table();
+        let (ambient, first_word) = (recognizer.reports_device_state(), recognizer.triggers().first());
         self.extend(index, number, ambient);
-        if self.hot != index {
-            self.hot = index;
-            self.hot_word = first_word.map(memmem::Finder::new);
+        if self.last_recognizer != index {
+            self.last_recognizer = index;
+            self.last_trigger = first_word.map(memmem::Finder::new);
         }
     }
 
@@ -198,10 +199,10 @@ impl Segment {
             return;
         }
         self.measured = true;
-        let room = self.stretches.len() < TURNS;
-        match self.stretches.last_mut() {
+        let room = self.result_ranges.len() < MAX_ALTERNATIONS;
+        match self.result_ranges.last_mut() {
             Some((last, [_, to])) if *last == index => *to = number,
-            _ if room => self.stretches.push((index, [number, number])),
+            _ if room => self.result_ranges.push((index, [number, number])),
             _ => {}
         }
     }
@@ -209,32 +210,32 @@ impl Segment {
     /// Returns the line ranges in which each recognizer read results: up to two ranges, or a single one from the first
     /// to the last result if it alternated with others more often.
     fn results(&self) -> Vec<(usize, [u64; 2])> {
-        let turns = |index: usize| self.stretches.iter().filter(|(other, _)| *other == index).count();
-        let stretches = self.stretches.iter().map(|(index, stretch)| match self.ranges.get(*index) {
+        let turns = |index: usize| self.result_ranges.iter().filter(|(other, _)| *other == index).count();
+        let result_ranges = self.result_ranges.iter().map(|(index, stretch)| match self.ranges.get(*index) {
             Some(Some(range)) if turns(*index) > 2 => (*index, *range),
             _ => (*index, *stretch),
         });
-        stretches.collect()
+        result_ranges.collect()
     }
 
     /// Offers a line to one recognizer, and updates the set of open ones.
-    fn give(&mut self, index: usize, line: Line<'_>) -> Outcome {
-        let Some(recognizer) = self.recognizers.get_mut(index) else { return Outcome::No };
+    fn offer_to(&mut self, index: usize, line: Line<'_>) -> Outcome {
+        let Some(recognizer) = self.recognizers.get_mut(index) else { return Outcome::NotRecognized };
         let outcome = recognizer.line(line);
-        self.open = self.open & !(1 << index) | u64::from(recognizer.open()) << index;
+        self.open = self.open & !(1 << index) | u64::from(recognizer.in_block()) << index;
         outcome
     }
 
     /// Trigger word of the most recently read lines. `None` if those are rows of a table, or while a table or block is
     /// open.
-    pub(crate) fn word(&self) -> Option<&memmem::Finder<'static>> {
-        self.hot_word.as_ref().filter(|_| !self.hot_table && self.open == 0)
+    pub(crate) fn trigger_word(&self) -> Option<&memmem::Finder<'static>> {
+        self.last_trigger.as_ref().filter(|_| !self.last_in_table && self.open == 0)
     }
 
     /// Collects the observations of the recognizer that read the last line.
-    pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
-        if let Some(recognizer) = self.recognizers.get_mut(self.hot) {
-            recognizer.observed(out);
+    pub(crate) fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        if let Some(recognizer) = self.recognizers.get_mut(self.last_recognizer) {
+            recognizer.append_observations(out);
         }
     }
 
@@ -243,16 +244,16 @@ impl Segment {
         for index in 0..self.recognizers.len() {
             let Some(recognizer) = self.recognizers.get_mut(index) else { break };
             let outcome = recognizer.json(document, number);
-            if outcome == Outcome::No {
+            if outcome == Outcome::NotRecognized {
                 continue;
             }
-            if outcome == Outcome::Took {
-                let ambient = recognizer.ambient();
+            if outcome == Outcome::Recognized {
+                let ambient = recognizer.reports_device_state();
                 self.extend(index, number, ambient);
             }
             return outcome;
         }
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     /// Returns the readings of the document. Each recognizer gets the settings that apply to its results, and those of
@@ -265,7 +266,7 @@ impl Segment {
         for (index, (recognizer, range)) in self.recognizers.into_iter().zip(self.ranges).enumerate() {
             let Some(range) = range else { continue };
             let mut context = context.clone();
-            if !recognizer.ambient() {
+            if !recognizer.reports_device_state() {
                 for setting in settings.iter().filter(|setting| concerns(setting.line, index, range, &results)) {
                     context.settings.note(setting.name, setting.value.clone(), setting.origin);
                 }

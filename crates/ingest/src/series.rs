@@ -1,16 +1,16 @@
 //! Series of measured values in constant memory. Sums and extremes are exact; quantiles are of all values up to
-//! [`KEPT`], and of a seeded sample beyond. Supports removal of warm-up, outlier counts, and bootstrap intervals.
+//! [`MAX_VALUES`], and of a seeded sample beyond. Supports removal of warm-up, outlier counts, and bootstrap intervals.
 
 use serde_json::{Value, json};
 
 /// Maximum number of values kept. Statistics of series up to this length are exact.
-pub const KEPT: usize = 1 << 16;
+pub const MAX_VALUES: usize = 1 << 16;
 /// Number of values at the start that may be warm-up. They are always kept.
-const HEAD: usize = 64;
+const MAX_WARMUP_VALUES: usize = 64;
 /// Number of bootstrap resamples.
 const RESAMPLES: usize = 1000;
 /// Maximum number of values drawn per resample. Longer series are drawn in blocks.
-const DRAWN: usize = 2048;
+const MAX_RESAMPLE_VALUES: usize = 2048;
 
 /// Which values are excluded as warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,7 +75,7 @@ impl Stats {
             "p95_interval": self.p95_interval, "outliers": self.outliers,
         });
         if let (true, Some(map)) = (self.sampled, out.as_object_mut()) {
-            map.insert("quantiles_from_sample_of".to_owned(), KEPT.into());
+            map.insert("quantiles_from_sample_of".to_owned(), MAX_VALUES.into());
         }
         out
     }
@@ -105,8 +105,8 @@ impl Series {
         if !value.is_finite() {
             return;
         }
-        if self.n >= HEAD {
-            if self.n == HEAD {
+        if self.n >= MAX_WARMUP_VALUES {
+            if self.n == MAX_WARMUP_VALUES {
                 (self.origin, self.least, self.most) = (value, value, value);
             }
             self.sum += value - self.origin;
@@ -115,7 +115,7 @@ impl Series {
             self.most = self.most.max(value);
         }
         if self.n == self.next {
-            self.keep(value);
+            self.sample(value);
         }
         self.n += 1;
         self.last = value;
@@ -124,10 +124,10 @@ impl Series {
     /// Keeps a value, and draws the index of the next one to keep: one in every block of `stride` values. If the buffer
     /// is full, neighboring blocks are merged and one of their two values is kept at random. The sample is thus in
     /// order, evenly spread over the series, and not biased by periodic values.
-    fn keep(&mut self, value: f64) {
-        if self.kept.len() == KEPT {
-            let mut to = HEAD;
-            for from in (HEAD..KEPT).step_by(2) {
+    fn sample(&mut self, value: f64) {
+        if self.kept.len() == MAX_VALUES {
+            let mut to = MAX_WARMUP_VALUES;
+            for from in (MAX_WARMUP_VALUES..MAX_VALUES).step_by(2) {
                 let pick = from + (splitmix(&mut self.state) & 1) as usize;
                 let value = self.kept.get(pick).copied();
                 if let (Some(value), Some(slot)) = (value, self.kept.get_mut(to)) {
@@ -140,11 +140,11 @@ impl Series {
         }
         self.kept.push(value);
         let stride = 1_usize << self.doublings.min(62);
-        let block = self.kept.len().saturating_sub(HEAD).saturating_mul(stride);
+        let block = self.kept.len().saturating_sub(MAX_WARMUP_VALUES).saturating_mul(stride);
         self.next = if self.doublings == 0 {
             self.n + 1
         } else {
-            HEAD.saturating_add(block).saturating_add(splitmix(&mut self.state) as usize & (stride - 1))
+            MAX_WARMUP_VALUES.saturating_add(block).saturating_add(splitmix(&mut self.state) as usize & (stride - 1))
         };
     }
 
@@ -172,7 +172,7 @@ impl Series {
         (self.n > 0).then_some(self.last)
     }
 
-    /// Returns the kept values in order: all values if there are at most [`KEPT`].
+    /// Returns the kept values in order: all values if there are at most [`MAX_VALUES`].
     #[must_use]
     pub fn kept(&self) -> &[f64] {
         &self.kept
@@ -181,15 +181,15 @@ impl Series {
     /// Maximum of all values.
     #[must_use]
     pub fn max(&self) -> Option<f64> {
-        let head = self.kept.iter().take(HEAD).copied().reduce(f64::max)?;
-        Some(if self.n > HEAD { head.max(self.most) } else { head })
+        let head = self.kept.iter().take(MAX_WARMUP_VALUES).copied().reduce(f64::max)?;
+        Some(if self.n > MAX_WARMUP_VALUES { head.max(self.most) } else { head })
     }
 
     /// Minimum of all values.
     #[must_use]
     pub fn min(&self) -> Option<f64> {
-        let head = self.kept.iter().take(HEAD).copied().reduce(f64::min)?;
-        Some(if self.n > HEAD { head.min(self.least) } else { head })
+        let head = self.kept.iter().take(MAX_WARMUP_VALUES).copied().reduce(f64::min)?;
+        Some(if self.n > MAX_WARMUP_VALUES { head.min(self.least) } else { head })
     }
 
     /// Mean of all values.
@@ -205,14 +205,15 @@ impl Series {
         (!values.is_empty()).then(|| quantile(&mut values, 0.5))
     }
 
-    /// Mean and sample standard deviation without the first `drop` values. `drop` must not exceed [`HEAD`].
+    /// Mean and sample standard deviation without the first `drop` values. `drop` must not exceed
+    /// [`MAX_WARMUP_VALUES`].
     fn moments(&self, drop: usize) -> Option<(f64, f64)> {
-        let head = self.kept.get(drop..self.n.min(HEAD)).unwrap_or_default();
+        let head = self.kept.get(drop..self.n.min(MAX_WARMUP_VALUES)).unwrap_or_default();
         let count = (self.n - drop.min(self.n)) as f64;
         if count == 0.0 {
             return None;
         }
-        let behind = self.n.saturating_sub(HEAD) as f64;
+        let behind = self.n.saturating_sub(MAX_WARMUP_VALUES) as f64;
         let mean = (head.iter().sum::<f64>() + self.sum + behind * self.origin) / count;
         let around_head: f64 = head.iter().map(|value| (value - mean) * (value - mean)).sum();
         let shift = mean - self.origin;
@@ -221,14 +222,14 @@ impl Series {
         Some((mean, variance.sqrt()))
     }
 
-    /// Number of values at the start that are warm-up. `starts` is whether the series includes the start of the run,
-    /// `usual` the number of warm-up steps of the tool.
+    /// Number of values at the start that are warm-up. `includes_start` is whether the series includes the start of the
+    /// run, `tool_warmup_steps` the number of warm-up steps of the tool.
     #[must_use]
-    pub fn warmup(&self, rule: Warmup, starts: bool, usual: usize) -> usize {
+    pub fn warmup(&self, rule: Warmup, starts: bool, tool_warmup_steps: usize) -> usize {
         let dropped = match rule {
-            Warmup::First if starts => usual,
+            Warmup::First if starts => tool_warmup_steps,
             Warmup::First => 0,
-            Warmup::Steps(n) => n.min(HEAD),
+            Warmup::Steps(n) => n.min(MAX_WARMUP_VALUES),
             Warmup::ChangePoint => self.change_point(),
         };
         dropped.min(self.n.saturating_sub(1))
@@ -245,7 +246,7 @@ impl Series {
         let mut deviations: Vec<f64> = values.iter().map(|value| (value - median).abs()).collect();
         let tolerance = (3.0 * 1.4826 * quantile(&mut deviations, 0.5)).max(0.05 * median.abs());
         let settled = |window: &[f64]| window.iter().all(|value| (value - median).abs() <= tolerance);
-        self.kept.windows(3).take(HEAD.min(self.n / 2)).position(settled).unwrap_or(0)
+        self.kept.windows(3).take(MAX_WARMUP_VALUES.min(self.n / 2)).position(settled).unwrap_or(0)
     }
 
     /// Returns up to `most` outliers after the first `drop` values, with their positions counted from 1. Empty if not
@@ -256,7 +257,7 @@ impl Series {
         else {
             return Vec::new();
         };
-        let (median, far) = fence(values);
+        let (median, far) = outlier_limits(values);
         let places = values.iter().enumerate().filter(|(_, value)| (**value - median).abs() > far);
         places.take(most).map(|(index, value)| (drop + index + 1, *value)).collect()
     }
@@ -269,18 +270,18 @@ impl Series {
         if values.is_empty() {
             return None;
         }
-        let head = self.kept.get(drop..self.n.min(HEAD)).unwrap_or_default();
+        let head = self.kept.get(drop..self.n.min(MAX_WARMUP_VALUES)).unwrap_or_default();
         let extreme = |pick: fn(f64, f64) -> f64, behind: f64| {
             let head = head.iter().copied().reduce(pick);
             match head {
-                Some(value) if self.n > HEAD => pick(value, behind),
+                Some(value) if self.n > MAX_WARMUP_VALUES => pick(value, behind),
                 Some(value) => value,
                 None => behind,
             }
         };
         let in_order = values.clone();
         let (median, p95) = (quantile(&mut values, 0.5), quantile(&mut values, 0.95));
-        let (median_of_all, far) = fence(&in_order);
+        let (median_of_all, far) = outlier_limits(&in_order);
         let [mean_interval, median_interval, p95_interval] = bootstrap(&in_order, seed);
         Some(Stats {
             n: self.n,
@@ -305,7 +306,7 @@ impl Series {
 
 /// Returns the median, and the distance from it beyond which a value is an outlier: five median absolute deviations,
 /// scaled to standard deviations of a normal distribution, and at least 1 % of the median.
-fn fence(values: &[f64]) -> (f64, f64) {
+fn outlier_limits(values: &[f64]) -> (f64, f64) {
     let mut values = values.to_vec();
     let median = quantile(&mut values, 0.5);
     for value in &mut values {
@@ -339,16 +340,17 @@ pub fn quantile(values: &mut [f64], q: f64) -> f64 {
 }
 
 /// 95 % confidence intervals of mean, median and 95th percentile by the percentile bootstrap (Efron 1979). For the mean
-/// of a series longer than [`DRAWN`], the means of up to [`DRAWN`] blocks of neighboring values are resampled, so that
-/// correlations shorter than a block are included. For the quantiles of such a series, the rank of the order statistic is
-/// drawn from its normal approximation, which is asymptotically equivalent to resampling all values.
+/// of a series longer than [`MAX_RESAMPLE_VALUES`], the means of up to [`MAX_RESAMPLE_VALUES`] blocks of neighboring
+/// values are resampled, so that correlations shorter than a block are included. For the quantiles of such a series,
+/// the rank of the order statistic is drawn from its normal approximation, which is asymptotically equivalent to
+/// resampling all values.
 fn bootstrap(values: &[f64], seed: u64) -> [[f64; 2]; 3] {
     let mut state = seed;
     let n = values.len();
-    let drawn: Vec<f64> = if n <= DRAWN {
+    let drawn: Vec<f64> = if n <= MAX_RESAMPLE_VALUES {
         values.to_vec()
     } else {
-        let width = n.div_ceil(DRAWN);
+        let width = n.div_ceil(MAX_RESAMPLE_VALUES);
         values.chunks(width).map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect()
     };
     let (mut means, mut medians, mut tails) = (Vec::new(), Vec::new(), Vec::new());
@@ -359,13 +361,13 @@ fn bootstrap(values: &[f64], seed: u64) -> [[f64; 2]; 3] {
             *slot = drawn.get(pick).copied().unwrap_or(*slot);
         }
         means.push(sample.iter().sum::<f64>() / sample.len().max(1) as f64);
-        if n <= DRAWN {
+        if n <= MAX_RESAMPLE_VALUES {
             medians.push(quantile(&mut sample, 0.5));
             tails.push(quantile(&mut sample, 0.95));
         }
     }
     let interval = |samples: &mut Vec<f64>| [quantile(samples, 0.025), quantile(samples, 0.975)];
-    if n <= DRAWN {
+    if n <= MAX_RESAMPLE_VALUES {
         return [interval(&mut means), interval(&mut medians), interval(&mut tails)];
     }
     let mut sorted = values.to_vec();
@@ -406,7 +408,7 @@ mod tests {
                 (0..1_000_000_u32).map(|i| f64::from(i) + if i % rhythm == 0 { 0.5 } else { 0.0 }).collect();
             let series = series(&values);
             let kept = series.kept();
-            assert!(kept.len() > KEPT / 3 && kept.len() <= KEPT && kept.is_sorted(), "{}", kept.len());
+            assert!(kept.len() > MAX_VALUES / 3 && kept.len() <= MAX_VALUES && kept.is_sorted(), "{}", kept.len());
             let marked = kept.iter().filter(|value| value.fract() > 0.0).count() as f64 / kept.len() as f64;
             assert!((marked - 1.0 / f64::from(rhythm)).abs() < 0.01, "{rhythm}: {marked}");
             assert!((series.median().unwrap() - 500_000.0).abs() < 1000.0);

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::lines::Line;
 use super::observation::Observation;
-use super::reading::{Config, Context, Facts, Reading, Weight};
+use super::reading::{Config, Context, Facts, Importance, Reading};
 use super::recognizer::{Outcome, Recognizer};
 use super::series::{Series, Stats};
-use super::training::{Copies, Run, Step, Training};
+use super::training::{DuplicateDetection, Run, Step, Training};
 
 /// Selects one of the series of a run.
-pub type Pick = fn(&Run) -> &Series;
+pub type SeriesSelector = fn(&Run) -> &Series;
 
 /// Constant properties of a format.
 #[derive(Debug, Clone, Copy)]
@@ -28,15 +28,15 @@ pub struct Spec {
     /// Name of the fact with the numbers of the first and the last step, in the terms of the tool.
     pub counter: &'static str,
     /// Series whose statistics become facts, by name of the fact.
-    pub series: &'static [(&'static str, Pick)],
+    pub series: &'static [(&'static str, SeriesSelector)],
     /// Number of steps that always count as warm-up.
     pub warmup: usize,
     /// Whether the tool compiles at startup, so that every start has a warm-up; see [`Training::find_cold_starts`].
-    pub compiles: bool,
+    pub compiles_at_start: bool,
     /// How to detect lines repeated by other ranks.
-    pub copies: Copies,
-    /// See [`Reading::weight`].
-    pub weight: Weight,
+    pub copies: DuplicateDetection,
+    /// See [`Reading::importance`].
+    pub importance: Importance,
     /// Notes added to every reading.
     pub notes: &'static [&'static str],
 }
@@ -50,19 +50,19 @@ impl Spec {
         counter: "steps",
         series: &[],
         warmup: 1,
-        compiles: false,
-        copies: Copies::Identical,
-        weight: Weight::Steps,
+        compiles_at_start: false,
+        copies: DuplicateDetection::Identical,
+        importance: Importance::Steps,
         notes: &[],
     };
 }
 
 /// Tokens per second and accelerator.
-pub const TOKENS_PER_GPU: (&str, Pick) = ("tokens_per_s_per_gpu", |run| &run.tokens);
+pub const TOKENS_PER_GPU: (&str, SeriesSelector) = ("tokens_per_s_per_gpu", |run| &run.tokens);
 /// TFLOP/s per accelerator, as reported by the tool.
-pub const TFLOPS_PER_GPU: (&str, Pick) = ("tflops_per_gpu_reported", |run| &run.tflops);
+pub const TFLOPS_PER_GPU: (&str, SeriesSelector) = ("tflops_per_gpu_reported", |run| &run.tflops);
 /// MFU in percent, as reported by the tool.
-pub const MFU_PERCENT: (&str, Pick) = ("mfu_percent", |run| &run.mfu);
+pub const MFU_PERCENT: (&str, SeriesSelector) = ("mfu_percent", |run| &run.mfu);
 
 /// A format of step logs.
 pub trait StepFormat: Default + Send {
@@ -72,18 +72,18 @@ pub trait StepFormat: Default + Send {
     /// Reads a line.
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome;
 
-    /// See [`Recognizer::again`].
-    fn again(&mut self, _line: Line<'_>, _log: &mut StepLog) -> bool {
+    /// See [`Recognizer::read_same_layout`].
+    fn read_same_layout(&mut self, _line: Line<'_>, _log: &mut StepLog) -> bool {
         false
     }
 
     /// See [`Recognizer::json`].
     fn json(&mut self, _document: &Value, _line: u64, _log: &mut StepLog) -> Outcome {
-        Outcome::No
+        Outcome::NotRecognized
     }
 
-    /// See [`Recognizer::open`].
-    fn open(&self) -> bool {
+    /// See [`Recognizer::in_block`].
+    fn in_block(&self) -> bool {
         false
     }
 
@@ -152,13 +152,13 @@ impl Summary<'_> {
     /// Adds the statistics of a series with one value per step as a fact.
     pub fn series(&mut self, name: &'static str, series: &Series) {
         let stats = self.stats(series).map(|stats| stats.json());
-        self.facts.some(name, stats);
+        self.facts.set_optional(name, stats);
     }
 
     /// Adds the statistics of one of the common series as a fact.
-    pub fn picked(&mut self, (name, pick): (&'static str, Pick)) {
+    pub fn add_series_statistics(&mut self, (name, pick): (&'static str, SeriesSelector)) {
         let stats = self.stats(pick(self.all())).map(|stats| stats.json());
-        self.facts.some(name, stats);
+        self.facts.set_optional(name, stats);
     }
 }
 
@@ -185,20 +185,20 @@ impl<F: StepFormat> Recognizer for StepReader<F> {
         self.format.line(line, &mut self.log)
     }
 
-    fn again(&mut self, line: Line<'_>) -> bool {
-        self.format.again(line, &mut self.log)
+    fn read_same_layout(&mut self, line: Line<'_>) -> bool {
+        self.format.read_same_layout(line, &mut self.log)
     }
 
-    fn open(&self) -> bool {
-        self.format.open()
+    fn in_block(&self) -> bool {
+        self.format.in_block()
     }
 
     fn json(&mut self, document: &Value, line: u64) -> Outcome {
         self.format.json(document, line, &mut self.log)
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.log.training.observed(out);
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        self.log.training.append_observations(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -208,7 +208,7 @@ impl<F: StepFormat> Recognizer for StepReader<F> {
             return Vec::new();
         }
         let (spec, StepLog { mut training, config }) = (F::SPEC, log);
-        if spec.compiles {
+        if spec.compiles_at_start {
             training.find_cold_starts();
         }
         let facts = training.facts(spec.counter, spec.warmup, context);
@@ -222,10 +222,10 @@ impl<F: StepFormat> Recognizer for StepReader<F> {
             notes: spec.notes.iter().map(|note| (*note).to_owned()).collect(),
             warmup: spec.warmup,
         };
-        spec.series.iter().for_each(|series| summary.picked(*series));
+        spec.series.iter().for_each(|series| summary.add_series_statistics(*series));
         format.summarize(&mut summary);
         let Summary { training, tool, format, facts, config, notes, .. } = summary;
-        let reading = Reading { tool, format, weight: spec.weight, facts, config, notes, ..Reading::default() };
+        let reading = Reading { tool, format, importance: spec.importance, facts, config, notes, ..Reading::default() };
         vec![training.reading(reading, spec.warmup, context)]
     }
 }

@@ -132,10 +132,10 @@ const MAX_BYTES: u64 = 1 << 30;
 pub fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     let mut text = Cow::Borrowed(bytes);
     if bytes.starts_with(&[0x1f, 0x8b]) {
-        let mut unpacked = Vec::new();
-        let read = GzDecoder::new(bytes).take(MAX_BYTES + 1).read_to_end(&mut unpacked);
+        let mut decompressed = Vec::new();
+        let read = GzDecoder::new(bytes).take(MAX_BYTES + 1).read_to_end(&mut decompressed);
         read.map_err(|error| format!("gzip: {error}"))?;
-        text = Cow::Owned(unpacked);
+        text = Cow::Owned(decompressed);
     }
     if text.len() as u64 > MAX_BYTES {
         return Err(format!("the trace is larger than {MAX_BYTES} bytes after decompression; profile fewer steps"));

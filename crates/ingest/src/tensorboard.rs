@@ -6,12 +6,12 @@ use super::protobuf::{Field, field};
 use super::scalars::Scalars;
 
 /// Maximum size in bytes of a record. Only scalars are used, which are small; images and graphs are skipped.
-const LARGEST: u64 = 64 << 20;
+const MAX_RECORD_BYTES: u64 = 64 << 20;
 
 /// Whether `head` starts like a TFRecord: with a length and its checksum.
 pub(crate) fn begins(head: &[u8]) -> bool {
     let (Some(length), Some(sum)) = (head.first_chunk::<8>(), head.get(8..12)) else { return false };
-    u64::from_le_bytes(*length) <= LARGEST && sum == masked(crc32c(length)).to_le_bytes()
+    u64::from_le_bytes(*length) <= MAX_RECORD_BYTES && sum == masked(crc32c(length)).to_le_bytes()
 }
 
 /// Reads the scalars of an event file. Also returns the number of records, and whether the last one is truncated or

@@ -16,13 +16,13 @@ pub(crate) fn find(line: &str, key: &str) -> Option<usize> {
 }
 
 /// Returns the text after the first occurrence of `key`, without leading blanks.
-pub(crate) fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+pub(crate) fn text_after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let at = find(line, key)?;
-    line.get(at + key.len()..).map(unblanked)
+    line.get(at + key.len()..).map(trim_start_ascii)
 }
 
 /// Removes leading ASCII white space; much faster than `trim_start`, which handles Unicode.
-pub(crate) fn unblanked(text: &str) -> &str {
+pub(crate) fn trim_start_ascii(text: &str) -> &str {
     let mut rest = text.as_bytes();
     while let [b' ' | b'\t' | b'\n' | b'\r' | b'\x0c', behind @ ..] = rest {
         rest = behind;
@@ -31,7 +31,7 @@ pub(crate) fn unblanked(text: &str) -> &str {
 }
 
 /// Removes leading ASCII bytes for which `kind` is true.
-fn without(text: &str, kind: impl Fn(u8) -> bool) -> &str {
+fn trim_start_matching(text: &str, kind: impl Fn(u8) -> bool) -> &str {
     let skipped = text.bytes().take_while(|byte| byte.is_ascii() && kind(*byte)).count();
     text.get(skipped..).unwrap_or_default()
 }
@@ -80,7 +80,7 @@ impl<'a> Iterator for Words<'a> {
 
     fn next(&mut self) -> Option<&'a str> {
         let between = |byte: u8| byte.is_ascii_whitespace() || byte == b',';
-        let rest = without(self.rest, between);
+        let rest = trim_start_matching(self.rest, between);
         let end = rest.bytes().position(between).unwrap_or(rest.len());
         let (word, rest) = rest.split_at_checked(end)?;
         self.rest = rest;
@@ -89,8 +89,8 @@ impl<'a> Iterator for Words<'a> {
 }
 
 /// Returns the trimmed text between `key` and the next `end`.
-pub(crate) fn between<'a>(line: &'a str, key: &str, end: &str) -> Option<&'a str> {
-    let rest = after(line, key)?;
+pub(crate) fn text_between<'a>(line: &'a str, key: &str, end: &str) -> Option<&'a str> {
+    let rest = text_after(line, key)?;
     rest.split(end).next().map(str::trim)
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn has(line: &str, key: &str) -> bool {
 
 /// Parses the finite number after `key`. A colon, an equals sign and blanks may precede it.
 pub(crate) fn number_after(line: &str, key: &str) -> Option<f64> {
-    number(without(after(line, key)?, |byte| matches!(byte, b':' | b'=' | b' ' | b'\t')))
+    number(trim_start_matching(text_after(line, key)?, |byte| matches!(byte, b':' | b'=' | b' ' | b'\t')))
 }
 
 /// Parses a number without a suffix, for table cells whose column states the unit. Rejecting suffixes avoids matching
@@ -110,13 +110,13 @@ pub(crate) fn plain_number(cell: &str) -> Option<f64> {
     cell.trim().parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// Parses the finite number at the start of `text`; see [`leading`].
+/// Parses the finite number at the start of `text`; see [`parse_leading_number`].
 pub(crate) fn number(text: &str) -> Option<f64> {
-    leading(text).map(|(value, _)| value).filter(|value| value.is_finite())
+    parse_leading_number(text).map(|(value, _)| value).filter(|value| value.is_finite())
 }
 
 /// Parses the number at the start of `text` as a non-negative integer, discarding a fraction.
-pub(crate) fn whole(text: &str) -> Option<u64> {
+pub(crate) fn parse_integer(text: &str) -> Option<u64> {
     number(text).filter(|value| *value >= 0.0 && *value < 1e19).map(|value| value as u64)
 }
 
@@ -132,8 +132,8 @@ const TENS: [f64; EXACT_POWER + 1] = [
 
 /// Parses the number at the start of `text`, and returns it with the rest. Accepts leading blanks, a sign, thousands
 /// separators, an exponent, `nan` and `inf`.
-pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
-    let text = unblanked(text);
+pub(crate) fn parse_leading_number(text: &str) -> Option<(f64, &str)> {
+    let text = trim_start_ascii(text);
     let bytes = text.as_bytes();
     let (negative, start) = match bytes.first() {
         Some(b'-') => (true, 1),
@@ -145,7 +145,7 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let mut count = digits(&mut rest, &mut mantissa);
     let commas = rest.first() == Some(&b',') && (1..=3).contains(&count);
     if commas {
-        count += separated(&mut rest, &mut mantissa);
+        count += parse_digit_groups(&mut rest, &mut mantissa);
     }
     let mut decimals = 0;
     if let [b'.', behind @ ..] = rest
@@ -199,7 +199,7 @@ fn digits(rest: &mut &[u8], number: &mut u64) -> usize {
 }
 
 /// Like [`digits`], for groups of three digits that each follow a thousands separator.
-fn separated(rest: &mut &[u8], number: &mut u64) -> usize {
+fn parse_digit_groups(rest: &mut &[u8], number: &mut u64) -> usize {
     let mut count = 0;
     while let [b',', a, b, c, behind @ ..] = *rest
         && [a, b, c].iter().all(|byte| byte.is_ascii_digit())
@@ -225,8 +225,8 @@ fn not_a_number(text: &str, start: usize) -> Option<(f64, &str)> {
 }
 
 /// Parses a number with an optional decimal suffix K, M, B, G or T, as tools abbreviate counts.
-pub(crate) fn human(text: &str) -> Option<f64> {
-    let (value, rest) = leading(text)?;
+pub(crate) fn parse_abbreviated_number(text: &str) -> Option<f64> {
+    let (value, rest) = parse_leading_number(text)?;
     let scale = match rest.as_bytes().first() {
         Some(b'K' | b'k') => 1e3,
         Some(b'M') => 1e6,
@@ -280,7 +280,7 @@ pub(crate) fn unix_seconds(text: &str) -> Option<f64> {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let width = if index == 0 { 4..=4 } else { 1..=2 };
         if !width.contains(&digits) {
-            return if index == 5 { None } else { compact(text) };
+            return if index == 5 { None } else { parse_compact_timestamp(text) };
         }
         *part = rest.bytes().take(digits).fold(0.0, |sum, digit| sum * 10.0 + f64::from(digit - b'0'));
         rest = rest.get(digits..)?;
@@ -295,20 +295,20 @@ pub(crate) fn unix_seconds(text: &str) -> Option<f64> {
     let digits = rest.strip_prefix(['.', ',']).unwrap_or_default().bytes().take_while(u8::is_ascii_digit);
     let (fraction, _) =
         digits.fold((0.0, 0.1), |(sum, place), digit| (sum + f64::from(digit - b'0') * place, place / 10.0));
-    instant(year, month, day, hour, minute, second + fraction)
+    unix_time(year, month, day, hour, minute, second + fraction)
 }
 
 /// Parses `20251023 12:39:12`, the form used by Primus.
-fn compact(text: &str) -> Option<f64> {
+fn parse_compact_timestamp(text: &str) -> Option<f64> {
     let text = text.trim_start();
     let part = |range: std::ops::Range<usize>| text.get(range)?.parse::<f64>().ok();
     if text.get(8..9)? != " " || text.get(11..12)? != ":" || text.get(14..15)? != ":" {
         return None;
     }
-    instant(part(0..4)?, part(4..6)?, part(6..8)?, part(9..11)?, part(12..14)?, part(15..17)?)
+    unix_time(part(0..4)?, part(4..6)?, part(6..8)?, part(9..11)?, part(12..14)?, part(15..17)?)
 }
 
-fn instant(year: f64, month: f64, day: f64, hour: f64, minute: f64, second: f64) -> Option<f64> {
+fn unix_time(year: f64, month: f64, day: f64, hour: f64, minute: f64, second: f64) -> Option<f64> {
     let date = jiff::civil::Date::new(year as i16, month as i8, day as i8).ok()?;
     if hour > 24.0 || minute > 59.0 || second >= 61.0 {
         return None;
@@ -344,11 +344,11 @@ mod tests {
             assert_eq!(number(text), Some(value), "{text}");
         }
         assert_eq!(number("nan.0"), None);
-        assert!(leading("nan.0").unwrap().0.is_nan());
+        assert!(parse_leading_number("nan.0").unwrap().0.is_nan());
         assert_eq!(number("-"), None);
         assert_eq!(number("N/A"), None);
-        assert_eq!(human("4.71K "), Some(4710.0));
-        assert_eq!(human("1.18T"), Some(1.18e12));
+        assert_eq!(parse_abbreviated_number("4.71K "), Some(4710.0));
+        assert_eq!(parse_abbreviated_number("1.18T"), Some(1.18e12));
     }
 
     proptest::proptest! {
@@ -357,7 +357,7 @@ mod tests {
             let digits = format!("{mantissa:0>21}");
             let (whole, fraction) = digits.split_at(digits.len() - decimals);
             for text in [format!("{whole}.{fraction}"), format!("{whole}.{fraction}e{power}"), format!("-{mantissa}E{power:+}")] {
-                let (value, rest) = leading(&text).unwrap();
+                let (value, rest) = parse_leading_number(&text).unwrap();
                 let expected: f64 = text.parse().unwrap();
                 proptest::prop_assert_eq!((value.to_bits(), rest), (expected.to_bits(), ""), "{}", text);
             }

@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use crate::observation::Timer;
-use crate::text::{after, has, leading, number_after, whole};
+use crate::text::{has, number_after, parse_integer, parse_leading_number, text_after};
 
 /// Maximum number of timers on one line.
-const MOST: usize = 64;
+const MAX_TIMERS: usize = 64;
 
 /// Parser of timers.
 #[derive(Debug, Default)]
@@ -47,12 +47,12 @@ impl Timers {
             self.block = Some(scale(trimmed, "time across ranks "));
             return true;
         }
-        if let Some(list) = after(trimmed, "time (ms) |").filter(|_| trimmed.contains(':')) {
-            list.split('|').take(MOST).filter_map(single).for_each(&mut take);
+        if let Some(list) = text_after(trimmed, "time (ms) |").filter(|_| trimmed.contains(':')) {
+            list.split('|').take(MAX_TIMERS).filter_map(parse_single).for_each(&mut take);
             return true;
         }
         if has(trimmed, "MxRtt/Rnk:") && has(trimmed, "MnRtt/Rnk:") {
-            straggler(trimmed).map(&mut take);
+            parse_straggler(trimmed).map(&mut take);
             return true;
         }
         false
@@ -61,7 +61,7 @@ impl Timers {
 
 /// Returns the seconds per unit, which is stated in parentheses after `words`.
 fn scale(text: &str, words: &str) -> f64 {
-    match after(text, words).map(|unit| unit.starts_with("(s)")) {
+    match text_after(text, words).map(|unit| unit.starts_with("(s)")) {
         Some(true) => 1.0,
         _ => 1e-3,
     }
@@ -71,30 +71,30 @@ fn scale(text: &str, words: &str) -> f64 {
 fn row(text: &str, scale: f64) -> Option<Timer> {
     let (name, values) = text.split_once(':')?;
     let name = name.trim_end_matches(['.', ' ']);
-    let (least, rest) = leading(values.trim_start().strip_prefix('(')?)?;
-    let (most, _) = leading(rest.trim_start().strip_prefix(',')?)?;
-    timer(name, least * scale, most * scale)
+    let (min_seconds, rest) = parse_leading_number(values.trim_start().strip_prefix('(')?)?;
+    let (max_seconds, _) = parse_leading_number(rest.trim_start().strip_prefix(',')?)?;
+    timer(name, min_seconds * scale, max_seconds * scale)
 }
 
 /// Parses `backward-params-all-reduce: 22.00`.
-fn single(text: &str) -> Option<Timer> {
+fn parse_single(text: &str) -> Option<Timer> {
     let (name, value) = text.split_once(':')?;
-    let (value, _) = leading(value)?;
+    let (value, _) = parse_leading_number(value)?;
     timer(name.trim(), value * 1e-3, value * 1e-3)
 }
 
-fn timer(name: &str, least: f64, most: f64) -> Option<Timer> {
+fn timer(name: &str, min_seconds: f64, max_seconds: f64) -> Option<Timer> {
     let named = (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
-    let sound = least.is_finite() && most.is_finite() && least >= 0.0 && most >= least;
-    (named && sound).then(|| Timer { name: name.to_owned(), least, most, slowest: None })
+    let sound = min_seconds.is_finite() && max_seconds.is_finite() && min_seconds >= 0.0 && max_seconds >= min_seconds;
+    (named && sound).then(|| Timer { name: name.to_owned(), min_seconds, max_seconds, slowest: None })
 }
 
 /// Parses `MnRtt/Rnk: 1020.53ms/1 | MxRtt/Rnk: 1325.78ms/3 | …`, the extremes of the round-trip times of all ranks.
-fn straggler(text: &str) -> Option<Timer> {
-    let slow = after(text, "MxRtt/Rnk:")?;
-    let (least, most) = (number_after(text, "MnRtt/Rnk:")?, number_after(text, "MxRtt/Rnk:")?);
-    let rank = slow.split('|').next()?.split_once('/').and_then(|(_, rank)| whole(rank));
-    timer("straggler-report", least * 1e-3, most * 1e-3).map(|timer| Timer { slowest: rank, ..timer })
+fn parse_straggler(text: &str) -> Option<Timer> {
+    let slow = text_after(text, "MxRtt/Rnk:")?;
+    let (min_seconds, max_seconds) = (number_after(text, "MnRtt/Rnk:")?, number_after(text, "MxRtt/Rnk:")?);
+    let rank = slow.split('|').next()?.split_once('/').and_then(|(_, rank)| parse_integer(rank));
+    timer("straggler-report", min_seconds * 1e-3, max_seconds * 1e-3).map(|timer| Timer { slowest: rank, ..timer })
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     fn all(lines: &[&str]) -> Vec<(String, f64, f64, Option<u64>)> {
         let (mut timers, mut out) = (Timers::default(), Vec::new());
         for line in lines {
-            timers.line(line, |timer| out.push((timer.name, timer.least, timer.most, timer.slowest)));
+            timers.line(line, |timer| out.push((timer.name, timer.min_seconds, timer.max_seconds, timer.slowest)));
         }
         out
     }

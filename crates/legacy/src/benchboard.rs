@@ -2,7 +2,7 @@
 //!
 //! Its errors are reproduced as well, since users compare with its results: the FLOPs of a step are those of a
 //! micro-batch but its tokens are those of the global batch, the work is not divided among the devices, and GB and GiB
-//! are mixed. Two of its thresholds are known only within bounds, see [`BALANCED`].
+//! are mixed. Two of its thresholds are known only within bounds, see [`COMMUNICATION_THRESHOLDS`].
 
 use crate::number::Number;
 
@@ -12,26 +12,26 @@ pub const GIB: f64 = 1_073_741_824.0;
 pub const TPU_MFU: f64 = 0.55;
 /// Base utilization of all other devices.
 pub const BASE_MFU: f64 = 0.35;
-/// Factor on the utilization if memory use is above [`CROWDED`].
-pub const CROWDED_FACTOR: f64 = 0.7;
+/// Factor on the utilization if memory use is above [`HIGH_MEMORY_PERCENT`].
+pub const HIGH_MEMORY_FACTOR: f64 = 0.7;
 /// Factor on the utilization with tensor parallelism of any degree.
-pub const TENSOR_FACTOR: f64 = 0.93;
+pub const TENSOR_PARALLEL_FACTOR: f64 = 0.93;
 /// Factor on the utilization with activation checkpointing.
 pub const CHECKPOINT_FACTOR: f64 = 0.95;
 /// Memory use, in percent, above which utilization drops and memory is reported as the bottleneck.
-pub const CROWDED: f64 = 95.0;
+pub const HIGH_MEMORY_PERCENT: f64 = 95.0;
 /// Share of communication in a step, in percent: below the first value the step is compute-bound, above the second it
 /// is network-bound. The predecessor's cases show that the first is between 15.1 and 28.6 and the second between 30.5
 /// and 55.4; these are round numbers in between.
-pub const BALANCED: (f64, f64) = (20.0, 40.0);
+pub const COMMUNICATION_THRESHOLDS: (f64, f64) = (20.0, 40.0);
 /// Tensor parallelism above which the dashboard warns.
-const HIGH_TENSOR: f64 = 8.0;
+const TENSOR_PARALLEL_WARNING: f64 = 8.0;
 /// Data parallelism above which the dashboard warns.
-const HIGH_DATA: f64 = 512.0;
+const DATA_PARALLEL_WARNING: f64 = 512.0;
 /// Utilization below which the dashboard warns.
-const LOW_MFU: f64 = 0.3;
+const MFU_WARNING: f64 = 0.3;
 /// Default number of layers.
-const LAYERS: f64 = 32.0;
+const DEFAULT_LAYERS: f64 = 32.0;
 
 /// Inputs of the estimator.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,11 +45,11 @@ pub struct Input<N = f64> {
     /// Tokens per sequence.
     pub context: N,
     /// Bytes per parameter or activation.
-    pub width: N,
+    pub bytes_per_value: N,
     /// Sequences per step.
     pub batch: N,
     /// Sequences per micro-batch; 0 stands for the whole batch.
-    pub micro: N,
+    pub micro_batch: N,
     /// Data-parallel replicas.
     pub dp: N,
     /// Tensor-parallel ranks.
@@ -137,10 +137,10 @@ impl<N: Number> Input<N> {
     }
 
     /// Returns the number of sequences that FLOPs and activations are counted for: the micro-batch, or the whole batch
-    /// if `micro` is 0.
+    /// if `micro_batch` is 0.
     #[must_use]
-    pub fn worked(&self) -> N {
-        if self.micro.value() > 0.0 { self.micro.clone() } else { self.batch.clone() }
+    pub fn computed_sequences(&self) -> N {
+        if self.micro_batch.value() > 0.0 { self.micro_batch.clone() } else { self.batch.clone() }
     }
 
     /// Returns the FLOPs per token: 6 per parameter, plus 12 `hidden`² per layer, although the parameters already
@@ -158,23 +158,23 @@ impl<N: Number> Input<N> {
         if self.tpu { TPU_MFU } else { BASE_MFU }
     }
 
-    /// Returns the number of layers, by default `LAYERS`.
+    /// Returns the number of layers, by default `DEFAULT_LAYERS`.
     #[must_use]
-    pub fn depth(&self) -> N {
+    pub fn layers_or_default(&self) -> N {
         if self.layers.value() > 0.0 {
             return self.layers.clone();
         }
-        N::given("L", "default number of layers", "", LAYERS, "constant of the dashboard")
+        N::given("L", "default number of layers", "", DEFAULT_LAYERS, "constant of the dashboard")
     }
 
     /// Returns the hidden size for activation memory. If unknown, it is derived from the parameters, as if a layer
     /// consisted of four square matrices.
     #[must_use]
-    pub fn breadth(&self) -> N {
+    pub fn hidden_or_derived(&self) -> N {
         if self.hidden.value() > 0.0 {
             return self.hidden.clone();
         }
-        let guess = (self.parameters.value() / self.depth().value() / 4.0).sqrt();
+        let guess = (self.parameters.value() / self.layers_or_default().value() / 4.0).sqrt();
         N::given("h", "hidden size, derived from the parameters", "", guess, "a layer counts as four square matrices")
     }
 }
@@ -183,15 +183,20 @@ impl<N: Number> Input<N> {
 #[must_use]
 pub fn estimate<N: Number>(i: &Input<N>) -> Answer<N> {
     let number = |value: f64| N::from(value);
-    let tokens = i.worked() * i.context.clone();
+    let tokens = i.computed_sequences() * i.context.clone();
     let flops = (i.flops_per_token() * tokens).named("W", "FLOPs per step, counted for one micro-batch", "");
-    let weights = || i.parameters.clone() * i.width.clone() / number(GIB) / i.tp.clone();
+    let weights = || i.parameters.clone() * i.bytes_per_value.clone() / number(GIB) / i.tp.clone();
     let model_gib = (number(2.0) * weights()).named("M_model", "weights and gradients, GiB", "GiB");
     let optimizer_gib = (number(2.0) * weights()).named("M_opt", "two optimizer states, GiB", "GiB");
-    let kept = if i.checkpointing { 12.0 / i.depth().value().sqrt() } else { 12.0 };
+    let kept = if i.checkpointing { 12.0 / i.layers_or_default().value().sqrt() } else { 12.0 };
     let name = "stored values per token, layer and hidden element: 12, or 12/√L with checkpointing";
     let kept = N::given("k", name, "", kept, "rule of the dashboard");
-    let activations = i.worked() * i.context.clone() * i.breadth() * i.depth() * kept * i.width.clone();
+    let activations = i.computed_sequences()
+        * i.context.clone()
+        * i.hidden_or_derived()
+        * i.layers_or_default()
+        * kept
+        * i.bytes_per_value.clone();
     let activation_gib = (activations / number(GIB) / i.pp.clone()).named("M_act", "activations, GiB", "GiB");
     let total = model_gib.clone() + optimizer_gib.clone() + activation_gib.clone();
     let memory_percent = total / i.memory_gb.clone() * number(100.0);
@@ -201,8 +206,13 @@ pub fn estimate<N: Number>(i: &Input<N>) -> Answer<N> {
     };
     let name = "base utilization: 55 % on TPUs, 35 % on other devices";
     let mfu = N::given("mfu_0", name, "", i.base_mfu(), "constant of the dashboard")
-        * factor("k_mem", "factor for memory use above 95 %", memory_percent.value() > CROWDED, CROWDED_FACTOR)
-        * factor("k_tp", "factor for tensor parallelism", i.tp.value() > 1.0, TENSOR_FACTOR)
+        * factor(
+            "k_mem",
+            "factor for memory use above 95 %",
+            memory_percent.value() > HIGH_MEMORY_PERCENT,
+            HIGH_MEMORY_FACTOR,
+        )
+        * factor("k_tp", "factor for tensor parallelism", i.tp.value() > 1.0, TENSOR_PARALLEL_FACTOR)
         * factor("k_ckpt", "factor for activation checkpointing", i.checkpointing, CHECKPOINT_FACTOR);
     let mfu = mfu.named("MFU", "utilization", "");
     let rate = i.tflops.clone() * number(1e12) * mfu.clone();
@@ -218,11 +228,11 @@ pub fn estimate<N: Number>(i: &Input<N>) -> Answer<N> {
     let tokens_per_sec = i.batch.clone() * i.context.clone() / (step_ms.clone() / number(1000.0));
     let usd_per_hour = i.usd_per_hour.clone() * i.devices();
     let communication_percent = all_reduce_ms.clone() / step_ms * number(100.0);
-    let bottleneck = if memory_percent.value() > CROWDED {
+    let bottleneck = if memory_percent.value() > HIGH_MEMORY_PERCENT {
         Bottleneck::Memory
-    } else if communication_percent.value() > BALANCED.1 {
+    } else if communication_percent.value() > COMMUNICATION_THRESHOLDS.1 {
         Bottleneck::Network
-    } else if communication_percent.value() < BALANCED.0 {
+    } else if communication_percent.value() < COMMUNICATION_THRESHOLDS.0 {
         Bottleneck::Compute
     } else {
         Bottleneck::Balanced
@@ -265,10 +275,13 @@ impl Answer {
         let full = self.memory_percent > 100.0;
         [
             (full, "out of memory: use a smaller micro-batch or activation checkpointing"),
-            (!full && self.memory_percent > CROWDED, "memory is nearly full: use a smaller micro-batch"),
-            (i.gpu && i.tp > HIGH_TENSOR, "tensor parallelism above 8 may cause high communication overhead"),
-            (i.dp > HIGH_DATA, "data parallelism above 512 requires high bandwidth between devices"),
-            (self.mfu < LOW_MFU, "low utilization: check memory use and parallelism"),
+            (!full && self.memory_percent > HIGH_MEMORY_PERCENT, "memory is nearly full: use a smaller micro-batch"),
+            (
+                i.gpu && i.tp > TENSOR_PARALLEL_WARNING,
+                "tensor parallelism above 8 may cause high communication overhead",
+            ),
+            (i.dp > DATA_PARALLEL_WARNING, "data parallelism above 512 requires high bandwidth between devices"),
+            (self.mfu < MFU_WARNING, "low utilization: check memory use and parallelism"),
         ]
         .into_iter()
         .filter_map(|(holds, described)| holds.then_some(described))

@@ -150,7 +150,7 @@ pub struct Accelerator {
     /// Device memory as stated in the datasheet, bytes; see [`Accelerator::capacity`].
     pub mem_bytes: f64,
     /// Share of that memory available to software: below 1 where error correction or the system reserve part of it.
-    pub usable: f64,
+    pub usable_share: f64,
     /// Device memory bandwidth, bytes/s.
     pub mem_bw: f64,
     /// Number of independent matrix cores that a wave of tiles fills: SMs, CUs, MXUs.
@@ -184,7 +184,7 @@ impl Default for Accelerator {
             generation: Generation::Ampere,
             flops,
             mem_bytes: 80e9,
-            usable: 1.0,
+            usable_share: 1.0,
             mem_bw: 2.039e12,
             cores: 108.0,
             cache_bytes: 40e6,
@@ -207,7 +207,7 @@ impl Accelerator {
     }
 
     /// Bandwidth that large collectives reach on a scale-up link of `bw` bytes/s, one way.
-    pub fn reached(&self, bw: f64, c: &Constants) -> f64 {
+    pub fn effective_link_bw(&self, bw: f64, c: &Constants) -> f64 {
         (bw * if self.over_pcie(bw) { c.pcie_fraction } else { c.link_fraction }).max(1e6)
     }
 
@@ -227,7 +227,7 @@ impl Accelerator {
     /// Device memory available to software, bytes. Datasheets state GB for memory that is sized in GiB (an "80 GB" A100
     /// reports 81,920 MiB).
     pub fn capacity(&self) -> f64 {
-        self.usable * self.mem_bytes * (1024.0 * 1024.0 * 1024.0 / 1e9)
+        self.usable_share * self.mem_bytes * (1024.0 * 1024.0 * 1024.0 / 1e9)
     }
 
     /// One of `dies` equal dies, tiles or cores that software sees as separate devices.
@@ -247,7 +247,7 @@ impl Accelerator {
     }
 
     /// Whether the device multiplies in `precision` natively, without falling back to a wider format.
-    pub fn has(&self, precision: Precision) -> bool {
+    pub fn supports(&self, precision: Precision) -> bool {
         self.flops.get(precision as usize).is_some_and(|&f| f > 0.0)
     }
 }
@@ -262,6 +262,6 @@ mod tests {
         assert_eq!(a.peak(Precision::Fp8), 312e12);
         assert_eq!(a.peak(Precision::Fp4), 312e12);
         assert_eq!(a.peak(Precision::Int8), 624e12);
-        assert!(!a.has(Precision::Fp8));
+        assert!(!a.supports(Precision::Fp8));
     }
 }

@@ -39,7 +39,7 @@ impl Fabric {
     /// non-blocking), which reduces the bandwidth beyond a leaf.
     pub fn new(acc: &Accelerator, c: &Constants, oversubscription: f64) -> Self {
         Fabric {
-            link_bw: acc.reached(acc.link_bw, c),
+            link_bw: acc.effective_link_bw(acc.link_bw, c),
             link_latency: c.link_latency,
             nic_bw: (acc.nic_bw * c.nic_fraction).max(1e6),
             nic_latency: c.nic_latency,
@@ -48,7 +48,7 @@ impl Fabric {
             congestion: c.congestion,
             network: Network { oversubscription, ..acc.network },
             pair_share: if acc.switched { 1.0 } else { 1.0 / (acc.domain - 1.0).max(1.0) },
-            bridge: acc.bridge.map(|bridge| Bridge { bw: acc.reached(bridge.bw, c), ..bridge }),
+            bridge: acc.bridge.map(|bridge| Bridge { bw: acc.effective_link_bw(bridge.bw, c), ..bridge }),
         }
     }
 
@@ -78,15 +78,15 @@ pub struct Group {
     /// Ranks of this group inside one domain, at most `size`.
     pub local: f64,
     /// Distance between neighboring domains of the group, in domains.
-    pub apart: f64,
+    pub domain_stride: f64,
 }
 
 impl Group {
     /// `size` ranks, `stride` accelerators apart, in domains of `domain` accelerators.
     pub fn strided(size: f64, stride: f64, domain: f64) -> Self {
         let local = (domain / stride.max(1.0)).floor().clamp(1.0, size.max(1.0));
-        let apart = (local * stride.max(1.0) / domain.max(1.0)).max(1.0);
-        Group { size: size.max(1.0), local, apart }
+        let domain_stride = (local * stride.max(1.0) / domain.max(1.0)).max(1.0);
+        Group { size: size.max(1.0), local, domain_stride }
     }
 
     fn crosses(&self) -> bool {
@@ -111,7 +111,7 @@ fn nic_rate(f: &Fabric, g: &Group) -> f64 {
 
 /// As [`nic_rate`], if every domain sends to the next one only.
 fn neighbor_rate(f: &Fabric, g: &Group) -> f64 {
-    nic_rate(f, g) * f.network.ring_share(g.apart)
+    nic_rate(f, g) * f.network.ring_share(g.domain_stride)
 }
 
 /// Bandwidth of a ring through the group: the ring of a domain leaves through the NICs of all participating ranks.
@@ -196,7 +196,7 @@ pub fn all_to_all(f: &Fabric, g: Group, bytes: f64, copies: f64) -> f64 {
     let inside = bytes * (g.local - 1.0) / g.local;
     let outside = bytes * distinct * (domains - 1.0) / domains;
     let inner = if inside > 0.0 { f.link_latency + transfer(inside, f.link_bw, f.message_ramp) } else { 0.0 };
-    let rate = nic_rate(f, &g) * f.network.exchange_share(domains, g.apart);
+    let rate = nic_rate(f, &g) * f.network.exchange_share(domains, g.domain_stride);
     let outer = if outside > 0.0 { f.nic_latency + transfer(outside, rate, f.message_ramp) } else { 0.0 };
     // The two transfers use different links and overlap.
     inner.max(outer)
@@ -308,9 +308,9 @@ mod tests {
 
     #[test]
     fn strided_group_computes_local_size_and_distance() {
-        assert_eq!(Group::strided(16.0, 1.0, 8.0), Group { size: 16.0, local: 8.0, apart: 1.0 });
-        assert_eq!(Group::strided(16.0, 8.0, 8.0), Group { size: 16.0, local: 1.0, apart: 1.0 });
-        assert_eq!(Group::strided(16.0, 32.0, 8.0), Group { size: 16.0, local: 1.0, apart: 4.0 });
-        assert_eq!(Group::strided(4.0, 2.0, 8.0), Group { size: 4.0, local: 4.0, apart: 1.0 });
+        assert_eq!(Group::strided(16.0, 1.0, 8.0), Group { size: 16.0, local: 8.0, domain_stride: 1.0 });
+        assert_eq!(Group::strided(16.0, 8.0, 8.0), Group { size: 16.0, local: 1.0, domain_stride: 1.0 });
+        assert_eq!(Group::strided(16.0, 32.0, 8.0), Group { size: 16.0, local: 1.0, domain_stride: 4.0 });
+        assert_eq!(Group::strided(4.0, 2.0, 8.0), Group { size: 4.0, local: 4.0, domain_stride: 1.0 });
     }
 }

@@ -32,7 +32,7 @@ pub struct Field<T> {
 
 /// A constant as listed for users.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
-pub struct Listed {
+pub struct ListedConstant {
     /// Identifier.
     pub name: &'static str,
     /// Current value.
@@ -74,8 +74,8 @@ macro_rules! constant_set {
             ];
 
             /// Name, value, unit and origin of every constant, in order of declaration.
-            pub fn table(&self) -> impl Iterator<Item = $crate::constants::Listed> {
-                Self::FIELDS.iter().map(|field| $crate::constants::Listed {
+            pub fn table(&self) -> impl Iterator<Item = $crate::constants::ListedConstant> {
+                Self::FIELDS.iter().map(|field| $crate::constants::ListedConstant {
                     name: field.name,
                     value: (field.get)(self),
                     unit: field.unit,

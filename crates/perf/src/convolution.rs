@@ -82,22 +82,27 @@ pub struct Residual {
 
 /// A convolution at its position in the network.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Place {
+pub struct PlacedConvolution {
     /// Its shape.
     pub shape: Convolution,
     /// Side of the square input, pixels.
     pub side_in: f64,
     /// Number of times that it occurs in the network.
-    pub times: f64,
+    pub occurrences: f64,
     /// Whether the block's input is added to its output (with the batch norm that follows).
-    pub joins: bool,
+    pub adds_residual: bool,
 }
 
 impl Residual {
     /// Calls `each` for every distinct convolution, in order; all blocks of a stage but the first are alike.
-    pub fn visit(&self, mut each: impl FnMut(Place)) {
-        let mut place = |channels_in, channels_out, kernel, side_in, side, times, joins| {
-            each(Place { shape: Convolution { channels_in, channels_out, kernel, side }, side_in, times, joins });
+    pub fn visit(&self, mut each: impl FnMut(PlacedConvolution)) {
+        let mut place = |channels_in, channels_out, kernel, side_in, side, occurrences, adds_residual| {
+            each(PlacedConvolution {
+                shape: Convolution { channels_in, channels_out, kernel, side },
+                side_in,
+                occurrences,
+                adds_residual,
+            });
         };
         let (image, stem) = (f64::from(self.image_size), f64::from(self.stem_width));
         let mut side = (image / 2.0).ceil();
@@ -133,14 +138,14 @@ impl Residual {
     /// Number of weights.
     pub fn params(&self) -> f64 {
         let mut sum = (self.features() + 1.0) * self.classes;
-        self.visit(|at| sum += at.times * at.shape.parameters());
+        self.visit(|at| sum += at.occurrences * at.shape.parameters());
         sum * self.multiples.parameters
     }
 
     /// Multiply-adds per image, forward.
     pub fn multiply_adds(&self) -> f64 {
         let mut sum = self.features() * self.classes;
-        self.visit(|at| sum += at.times * at.shape.multiply_adds());
+        self.visit(|at| sum += at.occurrences * at.shape.multiply_adds());
         sum * self.multiples.forward
     }
 
@@ -158,14 +163,14 @@ impl Residual {
     /// Number of convolutions, scaled by [`Multiples::layers`].
     pub fn depth(&self) -> f64 {
         let mut sum = 0.0;
-        self.visit(|at| sum += at.times);
+        self.visit(|at| sum += at.occurrences);
         (sum * self.multiples.layers).round()
     }
 
     /// Elements written by convolutions and read by batch norms, per image.
     pub fn outputs(&self) -> f64 {
         let mut sum = 0.0;
-        self.visit(|at| sum += at.times * at.shape.channels_out * at.shape.side * at.shape.side);
+        self.visit(|at| sum += at.occurrences * at.shape.channels_out * at.shape.side * at.shape.side);
         sum * self.multiples.activations
     }
 }

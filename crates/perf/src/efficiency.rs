@@ -39,12 +39,12 @@ impl Factors {
 }
 
 /// A constant that a factor changes, and how.
-struct Affected {
+struct AffectedConstant {
     name: &'static str,
     /// Index of the factor in [`Factors::NAMES`].
     factor: usize,
-    how: Effect,
-    slot: fn(&mut Constants) -> &mut f64,
+    effect: Effect,
+    accessor: fn(&mut Constants) -> &mut f64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -58,17 +58,17 @@ enum Effect {
 }
 
 macro_rules! affected {
-    ($($factor:literal $how:ident $($name:ident)+;)+) => {
-        &[$($(Affected {
+    ($($factor:literal $effect:ident $($name:ident)+;)+) => {
+        &[$($(AffectedConstant {
             name: stringify!($name),
             factor: $factor,
-            how: Effect::$how,
-            slot: |c: &mut Constants| &mut c.$name,
+            effect: Effect::$effect,
+            accessor: |c: &mut Constants| &mut c.$name,
         },)+)+]
     };
 }
 
-const AFFECTED: &[Affected] = affected! {
+const AFFECTED: &[AffectedConstant] = affected! {
     0 Share gemm_ampere gemm_hopper gemm_blackwell gemm_young gemm_systolic gemm_other gemm_unmeasured;
     1 Share memory_fraction kv_fraction;
     1 Rate core_bw head_bw;
@@ -86,11 +86,11 @@ fn apply_factors(constants: &mut Constants, factors: &Factors) {
     let all = factors.all();
     for one in AFFECTED {
         let factor = all.get(one.factor).copied().unwrap_or(1.0);
-        let slot = (one.slot)(constants);
-        *slot = match one.how {
-            Effect::Share => (*slot * factor).min(1.0),
-            Effect::Rate => *slot * factor,
-            Effect::Time => *slot / factor,
+        let accessor = (one.accessor)(constants);
+        *accessor = match one.effect {
+            Effect::Share => (*accessor * factor).min(1.0),
+            Effect::Rate => *accessor * factor,
+            Effect::Time => *accessor / factor,
         };
     }
 }
@@ -98,7 +98,7 @@ fn apply_factors(constants: &mut Constants, factors: &Factors) {
 impl Constants {
     /// The shipped constants with a target's efficiency factors applied.
     #[must_use]
-    pub fn with(factors: &Factors) -> Constants {
+    pub fn with_factors(factors: &Factors) -> Constants {
         let mut constants = Constants::default();
         apply_factors(&mut constants, factors);
         constants
@@ -124,12 +124,12 @@ mod tests {
 
     #[test]
     fn default_factors_keep_constants_and_shares_stay_at_most_one() {
-        assert_eq!(Constants::with(&Factors::default()), Constants::default());
-        assert_eq!(Constants::with(&Factors::default()), Constants::default());
+        assert_eq!(Constants::with_factors(&Factors::default()), Constants::default());
+        assert_eq!(Constants::with_factors(&Factors::default()), Constants::default());
         let most = Factors { compute: 5.0, memory: 5.0, network: 5.0, host: 5.0 };
-        let c = Constants::with(&most);
+        let c = Constants::with_factors(&most);
         assert!(c.gemm_hopper <= 1.0 && c.memory_fraction <= 1.0 && c.nic_fraction <= 1.0);
         assert!(c.step_overhead < Constants::default().step_overhead);
-        assert!(Constants::with(&most).core_bw > Constants::default().core_bw);
+        assert!(Constants::with_factors(&most).core_bw > Constants::default().core_bw);
     }
 }

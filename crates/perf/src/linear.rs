@@ -42,38 +42,38 @@ impl Linear {
     /// Bytes per sequence that a layer keeps instead of a KV cache and rewrites for every token: the states of its
     /// heads, in 32 bit as in the published kernels.
     pub fn state_bytes(&self) -> f64 {
-        4.0 * self.inner() * self.state
+        4.0 * self.inner_width() * self.state
     }
 
     /// Width of all heads together.
-    pub fn inner(&self) -> f64 {
+    pub fn inner_width(&self) -> f64 {
         self.heads * self.head_dim
     }
 
     /// Channels of the short convolution.
-    pub fn convolved(&self) -> f64 {
+    pub fn convolution_channels(&self) -> f64 {
         match self.kind {
-            LinearKind::Mamba1 => self.inner(),
-            LinearKind::Mamba2 | LinearKind::GatedDelta => self.inner() + 2.0 * self.groups * self.state,
+            LinearKind::Mamba1 => self.inner_width(),
+            LinearKind::Mamba2 | LinearKind::GatedDelta => self.inner_width() + 2.0 * self.groups * self.state,
         }
     }
 
     /// Columns of the input projection: values, gate, the vectors that read and write the state, and the step sizes.
-    pub fn projected(&self) -> f64 {
+    pub fn input_projection_width(&self) -> f64 {
         match self.kind {
-            LinearKind::Mamba1 => 2.0 * self.inner(),
-            LinearKind::Mamba2 => self.inner() + self.convolved() + self.heads,
-            LinearKind::GatedDelta => self.inner() + self.convolved() + 2.0 * self.heads,
+            LinearKind::Mamba1 => 2.0 * self.inner_width(),
+            LinearKind::Mamba2 => self.inner_width() + self.convolution_channels() + self.heads,
+            LinearKind::GatedDelta => self.inner_width() + self.convolution_channels() + 2.0 * self.heads,
         }
     }
 
     /// Weights of the low-rank projection of the step size in Mamba-1 (default rank: hidden size over 16), and of its
     /// input.
-    fn small(&self, hidden: f64) -> f64 {
+    fn step_size_params(&self, hidden: f64) -> f64 {
         match self.kind {
             LinearKind::Mamba1 => {
                 let rank = (hidden / 16.0).ceil();
-                self.inner() * (rank + 2.0 * self.state) + rank * self.inner()
+                self.inner_width() * (rank + 2.0 * self.state) + rank * self.inner_width()
             }
             LinearKind::Mamba2 | LinearKind::GatedDelta => 0.0,
         }
@@ -81,19 +81,22 @@ impl Linear {
 
     /// Weights of one layer.
     pub fn params(&self, hidden: f64) -> f64 {
-        let inner = self.inner();
+        let inner = self.inner_width();
         let decay = match self.kind {
             LinearKind::Mamba1 => inner * (self.state + 2.0),
             LinearKind::Mamba2 => 3.0 * self.heads + inner,
             LinearKind::GatedDelta => 2.0 * self.heads + self.head_dim,
         };
-        hidden * (self.projected() + inner) + self.small(hidden) + self.convolved() * (self.taps + 1.0) + decay
+        hidden * (self.input_projection_width() + inner)
+            + self.step_size_params(hidden)
+            + self.convolution_channels() * (self.taps + 1.0)
+            + decay
     }
 
     /// Model FLOPs of the state per token, forward and backward: 3 × 7 per element of the state, as in the frameworks'
     /// counts for Mamba layers (`num_floating_point_operations`).
     pub fn model_flops(&self) -> f64 {
-        21.0 * self.inner() * self.state
+        21.0 * self.inner_width() * self.state
     }
 
     /// FLOPs on matrix units per token, forward. For chunks of `q` tokens: scores within a chunk, their multiplication
@@ -105,7 +108,7 @@ impl Linear {
             LinearKind::Mamba1 => 0.0,
             LinearKind::Mamba2 => {
                 let q = CHUNK;
-                2.0 * (q * self.groups * self.state + q * self.inner() + 2.0 * state)
+                2.0 * (q * self.groups * self.state + q * self.inner_width() + 2.0 * state)
             }
             LinearKind::GatedDelta => {
                 let q = DELTA_CHUNK;
@@ -129,7 +132,7 @@ impl Linear {
     /// FLOPs on vector units per token, forward: the scan of Mamba-1 (discretize, multiply, add, read out).
     pub fn vector_flops(&self) -> f64 {
         match self.kind {
-            LinearKind::Mamba1 => 9.0 * self.inner() * self.state,
+            LinearKind::Mamba1 => 9.0 * self.inner_width() * self.state,
             LinearKind::Mamba2 | LinearKind::GatedDelta => 0.0,
         }
     }
@@ -138,15 +141,18 @@ impl Linear {
     /// input and write their output; a gated norm follows. The kernels of a chunked scan also exchange fp32 states
     /// (written, passed on chunk by chunk, read: two writes, two reads) and, in Mamba-2, the fp32 scores of a chunk
     /// (mamba_ssm's `mamba_chunk_scan_combined`).
-    pub fn elements(&self) -> f64 {
+    pub fn scan_elements(&self) -> f64 {
         let fp32 = 2.0;
-        let state = self.inner() * self.state;
+        let state = self.inner_width() * self.state;
         let between = match self.kind {
             LinearKind::Mamba1 => 0.0,
             LinearKind::Mamba2 => fp32 * (4.0 * state / CHUNK + 2.0 * self.groups * CHUNK),
             LinearKind::GatedDelta => fp32 * 4.0 * state / DELTA_CHUNK,
         };
-        2.0 * self.convolved() + (self.convolved() + self.inner()) + 3.0 * self.inner() + between
+        2.0 * self.convolution_channels()
+            + (self.convolution_channels() + self.inner_width())
+            + 3.0 * self.inner_width()
+            + between
     }
 }
 

@@ -7,7 +7,7 @@ mod ends;
 mod kept;
 mod stage;
 
-pub use ends::Ends;
+pub use ends::PeakStages;
 pub use stage::{ModelStates, Sharded};
 
 use crate::accelerator::Precision;
@@ -15,7 +15,7 @@ use crate::constants::Constants;
 use crate::convolution::Residual;
 use crate::training::input::{Plan, TrainingInput};
 use atlas_core::plan::Recompute;
-use kept::Levels;
+use kept::RecomputeLevels;
 use stage::Stage;
 
 /// Bytes on the accelerator that holds most, by purpose.
@@ -142,7 +142,7 @@ pub fn kept(i: &TrainingInput, plan: Plan) -> f64 {
     let stage = Stage::of(i, 0.0);
     match &i.arch.convolutions {
         Some(network) => convolutional_activations(i, network),
-        None => stage.sum(i, &Levels::of(i).under(&plan)),
+        None => stage.kept_bytes(i, &RecomputeLevels::of(i).under(&plan)),
     }
 }
 
@@ -156,7 +156,7 @@ fn convolutional_activations(i: &TrainingInput, network: &Residual) -> f64 {
 /// Memory of the accelerator that holds most under `recompute`. The first stage holds most micro-batches, the last one
 /// the logits and, in models with leading dense layers, most experts; the stages between may have more layers.
 pub fn training_memory(i: &TrainingInput, c: &Constants, recompute: Recompute) -> MemoryBreakdown {
-    Ends::of(i, c).under(&Plan::of(recompute))
+    PeakStages::of(i, c).under(&Plan::of(recompute))
 }
 
 /// Bytes of the logits of one micro-batch: bf16, with the fp32 softmax and its gradient.

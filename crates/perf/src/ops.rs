@@ -300,8 +300,8 @@ fn linear_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     let (h, t, b) = (f64::from(a.hidden), s.tokens, s.act_bytes);
     let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
     list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
-    push_gemm(list, OpName::MixerIn, t, x.projected() / s.tp, h);
-    let bytes = t * x.elements() * b / s.tp;
+    push_gemm(list, OpName::MixerIn, t, x.input_projection_width() / s.tp, h);
+    let bytes = t * x.scan_elements() * b / s.tp;
     list.push(OpName::Recurrence, Work::Traffic { bytes }, 4.0);
     if x.matrix_flops() > 0.0 {
         list.push(OpName::Recurrence, Work::Attention { flops: t * x.matrix_flops() / s.tp, bytes: 0.0 }, 4.0);
@@ -309,7 +309,7 @@ fn linear_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     if x.vector_flops() > 0.0 {
         list.push(OpName::Recurrence, Work::Vector { flops: t * x.vector_flops() / s.tp }, 1.0);
     }
-    push_gemm(list, OpName::MixerOut, t, h, x.inner() / s.tp);
+    push_gemm(list, OpName::MixerOut, t, h, x.inner_width() / s.tp);
     list.push(OpName::Residual, Work::Traffic { bytes: 3.0 * plain }, 1.0);
 }
 

@@ -109,7 +109,7 @@ pub fn gemm_seconds_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, pr
 
 /// Time to quantize a GEMM's activations to a narrow format, s; 0 where the device lacks the format.
 pub fn cast_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
-    if !precision.is_narrow() || !acc.has(precision) {
+    if !precision.is_narrow() || !acc.supports(precision) {
         return 0.0;
     }
     memory_seconds(acc, c, c.cast_traffic * g.batch * g.m * g.k * 2.0)

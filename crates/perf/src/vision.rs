@@ -4,7 +4,7 @@
 
 /// How the images of one request or training sequence are encoded.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Encoded {
+pub struct EncoderInput {
     /// Pieces that are encoded separately: images, or tiles of them.
     pub pieces: f64,
     /// Patches per piece.
@@ -47,7 +47,7 @@ pub struct Images {
     /// Bytes of activations kept for the backward pass.
     pub kept: f64,
     /// As `kept`, if every layer is recomputed from its input.
-    pub kept_inputs: f64,
+    pub kept_input_bytes: f64,
     /// Whether the encoder's weights are trained.
     pub trained: bool,
 }

@@ -59,7 +59,7 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
     }
     let keys = ["name", "parameters", "architectureType", "numExperts", "contextLength", "precision"];
     let keys: Vec<&str> = keys.into_iter().chain(["hiddenSize", "numLayers", "numHeads", "vocabularySize"]).collect();
-    let accumulation = (inputs.batch / (inputs.worked() * inputs.dp)).round().max(1.0);
+    let accumulation = (inputs.batch / (inputs.computed_sequences() * inputs.dp)).round().max(1.0);
     let sp = scenario.base.plan.sp.unwrap_or(inputs.tp > 1.0);
     let parallelism = [
         ("dataParallel", number(inputs.dp)),
@@ -77,7 +77,7 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
     let workload = [
         ("type", json!(if scenario.mode() == Mode::Training { "training" } else { "inference" })),
         ("batchSize", number(inputs.batch)),
-        ("microBatchSize", number(inputs.micro)),
+        ("microBatchSize", number(inputs.micro_batch)),
         ("targetMetric", json!("tokens_per_second")),
     ];
     let aim = said.and_then(|said| said.get("targetMetric")).and_then(Node::text).map(str::to_owned);

@@ -99,8 +99,8 @@ fn runs(reading: &Reading, context: &Context) -> String {
         ("tokens/s/GPU", Align::Right),
     ]);
     for (index, run) in reading.runs.iter().enumerate() {
-        let seconds = run.stats(&run.seconds, reading.usual_warmup, context);
-        let tokens = run.stats(&run.tokens, reading.usual_warmup, context);
+        let seconds = run.stats(&run.seconds, reading.tool_warmup_steps, context);
+        let tokens = run.stats(&run.tokens, reading.tool_warmup_steps, context);
         let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| significant(value, 5));
         let step = |step: Option<u64>| step.map_or_else(|| "?".to_owned(), |step| step.to_string());
         let dropped = seconds.or(tokens).map_or_else(|| "-".to_owned(), |stats| stats.warmup_dropped.to_string());

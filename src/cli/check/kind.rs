@@ -74,10 +74,10 @@ impl Kind {
 
     /// Guesses the type by the keys of the entries; if they are inconclusive, by file name and directory.
     pub(super) fn guess(path: &Path, root: Option<&Node>) -> Option<Kind> {
-        if root.is_some_and(experiment::is) {
+        if root.is_some_and(experiment::is_document) {
             return Some(Kind::Experiment);
         }
-        if root.is_some_and(dashboard::is) {
+        if root.is_some_and(dashboard::is_document) {
             return Some(Kind::Scenarios);
         }
         let catalog = root.and_then(Part::of).map(Kind::Catalog);

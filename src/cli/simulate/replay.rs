@@ -57,7 +57,8 @@ fn on(trace: &StepTrace, name: &str, library: &Library) -> color_eyre::Result<An
     let sheet: std::sync::Arc<Accelerator> = library.catalog().accelerator(id).map_err(Failure::from)?;
     let machine =
         Machine::of_target(target, &sheet).ok_or_else(|| eyre!("the datasheet of {id} lacks required values"))?;
-    let from = trace.device.as_ref().and_then(|(name, gb)| library.catalog().accelerator_meant(name, *gb));
+    let from =
+        trace.device.as_ref().and_then(|(name, gb)| library.catalog().find_accelerator_by_description(name, *gb));
     let from = from.map(|sheet| datasheet::accelerator(&sheet));
     let hardware = Hardware { machine: &machine, accelerators: target.accelerators(), from: from.as_ref() };
     Ok(answer(trace, Some(&hardware))?)

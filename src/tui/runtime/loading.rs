@@ -40,7 +40,7 @@ fn working_directory(sources: &Sources) -> Option<&'static Path> {
 pub(in crate::tui) fn watched(options: &Options, library: Option<&Library>) -> Vec<PathBuf> {
     let sources = &options.sources;
     let mut paths = sources.watched_paths();
-    paths.extend(Catalog::watched(sources));
+    paths.extend(Catalog::watched_paths(sources));
     paths.extend(Demos::watched(sources.config_dir.as_deref(), working_directory(sources)));
     paths.extend(Themes::watched(sources.config_dir.as_deref()));
     paths.extend(library.map(Library::configs).unwrap_or_default());

@@ -188,7 +188,7 @@ fn vision_language_configs_match_the_catalog_including_image_encoders() {
         let (found, known) = (read(&text).0.unwrap(), Catalog::built_in().model(id).unwrap());
         let (found, known) = (found.images.unwrap(), known.images.clone().unwrap());
         for side in [300.0, 896.0, 1500.0] {
-            assert_eq!(found.cut(side), known.cut(side), "{id} {side}");
+            assert_eq!(found.tiling(side), known.tiling(side), "{id} {side}");
         }
         assert_eq!(found.encoder.window, known.encoder.window, "{id}");
     }

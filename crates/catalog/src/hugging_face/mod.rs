@@ -65,7 +65,7 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
     let mut fields = Fields::open(file, id, node, diagnostics)?;
     // Configs have many keys that do not describe the architecture, so unknown keys are not reported.
     fields.all();
-    let family = choose(&mut fields, model_type.as_deref());
+    let family = choose_family(&mut fields, model_type.as_deref());
     let tied = root.get("tie_word_embeddings").map(|node| node.value == atlas_document::Value::Bool(true));
     let transformer = transformer(&mut fields, &family, tied);
     fields.finish();
@@ -100,7 +100,7 @@ fn whole_file(file: &Arc<str>, message: String) -> Diagnostic {
     Diagnostic { severity: Severity::Error, file, at, path: String::new(), message, help: None }
 }
 
-fn choose(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
+fn choose_family(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
     match model_type {
         None => fields.missing("model_type"),
         Some(name) => match family::family(name) {
@@ -116,32 +116,37 @@ fn choose(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
 }
 
 /// Returns the count under `key`, or under `other` if the former is absent.
-fn either(fields: &mut Fields<'_>, key: &'static str, other: &'static str, bounds: Bounds) -> Option<Count> {
+fn count_under_either_key(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    other: &'static str,
+    bounds: Bounds,
+) -> Option<Count> {
     if fields.node(key).is_some() { fields.count(key, bounds) } else { fields.count(other, bounds) }
 }
 
-/// Like [`either`], but reports the field as missing if neither is present.
-fn needed(fields: &mut Fields<'_>, key: &'static str, other: &'static str) -> Option<Count> {
+/// Like [`count_under_either_key`], but reports the field as missing if neither is present.
+fn required_count_under_either_key(fields: &mut Fields<'_>, key: &'static str, other: &'static str) -> Option<Count> {
     if fields.node(key).is_none() && fields.node(other).is_none() {
         fields.missing(key);
         return None;
     }
-    either(fields, key, other, WIDTH)
+    count_under_either_key(fields, key, other, WIDTH)
 }
 
 fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> Option<Transformer> {
-    let hidden_size = needed(fields, "hidden_size", "n_embd");
-    let n_layers = needed(fields, "num_hidden_layers", "n_layer");
-    let n_heads = needed(fields, "num_attention_heads", "n_head");
+    let hidden_size = required_count_under_either_key(fields, "hidden_size", "n_embd");
+    let n_layers = required_count_under_either_key(fields, "num_hidden_layers", "n_layer");
+    let n_heads = required_count_under_either_key(fields, "num_attention_heads", "n_head");
     let vocab_size = fields.required_count("vocab_size", WIDTH);
-    let max_context = needed(fields, "max_position_embeddings", "n_positions");
+    let max_context = required_count_under_either_key(fields, "max_position_embeddings", "n_positions");
     let n_kv_heads = fields.count("num_key_value_heads", WIDTH);
     let head_dim = fields.count("head_dim", WIDTH);
     let latent = latent(fields);
     let indexer = indexer(fields);
     let gpt2 = family.learned_positions && family.kind == TransformerKind::Decoder;
     let ffn = match family.experts {
-        ExpertKeys::Llama4 => either(fields, "intermediate_size_mlp", "intermediate_size", WIDTH),
+        ExpertKeys::Llama4 => count_under_either_key(fields, "intermediate_size_mlp", "intermediate_size", WIDTH),
         // The feed-forward width of GPT-2 defaults to four times the hidden size.
         _ if gpt2 => fields.count("n_inner", WIDTH).or(hidden_size.map(|hidden| Count::floor(4.0 * hidden))),
         _ => fields.required_count("intermediate_size", WIDTH),
@@ -255,7 +260,7 @@ fn experts(fields: &mut Fields<'_>, family: &Family, n_layers: Option<Count>) ->
             (fields.required_count("n_routed_experts", WIDTH), fields.required_count("moe_intermediate_size", WIDTH))
         }
     };
-    let per_token = needed(fields, "num_experts_per_tok", "experts_per_token");
+    let per_token = required_count_under_either_key(fields, "num_experts_per_tok", "experts_per_token");
     let (mut first_dense_layers, mut layer_step) = (Count::ZERO, Count::ONE);
     let (mut shared_ffn_hidden_size, mut shared_gate) = (Count::ZERO, false);
     match family.experts {
@@ -303,9 +308,10 @@ fn window(fields: &mut Fields<'_>, family: &Family) -> Option<Window> {
     if fields.node("use_sliding_window").is_some() && fields.boolean("use_sliding_window") == Some(false) {
         return None;
     }
-    let size = either(fields, "sliding_window", "attention_chunk_size", NATURAL).and_then(Count::nonzero)?;
+    let size =
+        count_under_either_key(fields, "sliding_window", "attention_chunk_size", NATURAL).and_then(Count::nonzero)?;
     let types = fields.node("layer_types").and_then(Node::items).filter(|types| !types.is_empty());
-    let pattern = either(fields, "sliding_window_pattern", "_sliding_window_pattern", WIDTH);
+    let pattern = count_under_either_key(fields, "sliding_window_pattern", "_sliding_window_pattern", WIDTH);
     let share = match (types, pattern) {
         (Some(types), _) => {
             let full = types.iter().filter(|kind| kind.text() == Some("full_attention")).count();

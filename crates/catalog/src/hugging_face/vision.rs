@@ -1,6 +1,6 @@
 //! Decodes the `vision_config` of a config: how the model processes images.
 
-use crate::images::{Images, Projector, Sizes};
+use crate::images::{ImageSizes, Images, Projector};
 use crate::transformer::{Bias, NormKind, Patches, QkNorm, Transformer, TransformerKind};
 use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
@@ -10,7 +10,7 @@ const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
 
 /// Properties of an encoder that are in its code rather than in its config.
 #[derive(Clone, Copy)]
-struct Encoder {
+struct EncoderDefaults {
     gated: bool,
     biases: bool,
     norm: NormKind,
@@ -19,11 +19,14 @@ struct Encoder {
 }
 
 /// CLIP (arXiv 2103.00020) and SigLIP (arXiv 2303.15343).
-const CLIP: Encoder = Encoder { gated: false, biases: true, norm: NormKind::LayerNorm, learned_positions: true };
+const CLIP: EncoderDefaults =
+    EncoderDefaults { gated: false, biases: true, norm: NormKind::LayerNorm, learned_positions: true };
 /// Pixtral (arXiv 2410.07073, section 2.1).
-const PIXTRAL: Encoder = Encoder { gated: true, biases: false, norm: NormKind::RmsNorm, learned_positions: false };
+const PIXTRAL: EncoderDefaults =
+    EncoderDefaults { gated: true, biases: false, norm: NormKind::RmsNorm, learned_positions: false };
 /// Qwen2.5-VL (arXiv 2502.13923, section 2.1.1). Its successor has a SigLIP encoder again.
-const QWEN: Encoder = Encoder { gated: true, biases: true, norm: NormKind::RmsNorm, learned_positions: false };
+const QWEN: EncoderDefaults =
+    EncoderDefaults { gated: true, biases: true, norm: NormKind::RmsNorm, learned_positions: false };
 
 /// Decodes the vision encoder of a config with a `vision_config`. Returns `None` and adds a warning for unknown types.
 pub(super) fn images(root: &mut Fields<'_>, model_type: Option<&str>, language: &Transformer) -> Option<Images> {
@@ -37,7 +40,12 @@ pub(super) fn images(root: &mut Fields<'_>, model_type: Option<&str>, language: 
         (Some("qwen2_5_vl"), _) => {
             let (encoder, merge) = encoder(root, QWEN, "depth", Some(Count::new(1008)))?;
             let hidden_size = merge.map(|merge| Count::floor(encoder.hidden_size * merge * merge));
-            Some(whole(encoder, merge.unwrap_or(Count::new(2)), Sizes::Any, Projector { hidden_size, ..merged }))
+            Some(build_images(
+                encoder,
+                merge.unwrap_or(Count::new(2)),
+                ImageSizes::Any,
+                Projector { hidden_size, ..merged },
+            ))
         }
         (Some("qwen3_vl" | "qwen3_vl_moe"), _) => {
             // The outputs of some intermediate layers are projected, too (DeepStack, arXiv 2406.04334).
@@ -46,16 +54,16 @@ pub(super) fn images(root: &mut Fields<'_>, model_type: Option<&str>, language: 
             let (encoder, merge) = encoder(root, CLIP, "depth", Some(Count::new(768)))?;
             let hidden_size = merge.map(|merge| Count::floor(encoder.hidden_size * merge * merge));
             let projector = Projector { hidden_size, count: Count::floor(1.0 + inside), ..merged };
-            Some(whole(encoder, merge.unwrap_or(Count::new(2)), Sizes::Any, projector))
+            Some(build_images(encoder, merge.unwrap_or(Count::new(2)), ImageSizes::Any, projector))
         }
         (Some("llava" | "mistral3" | "pixtral"), Some("pixtral")) => {
             let merge = scalar(root, "spatial_merge_size").unwrap_or(Count::ONE);
             let (encoder, _) = encoder(root, PIXTRAL, "num_hidden_layers", None)?;
-            Some(whole(encoder, merge, Sizes::Any, two_matrices))
+            Some(build_images(encoder, merge, ImageSizes::Any, two_matrices))
         }
         (Some("llava"), _) => {
             let (encoder, _) = encoder(root, CLIP, "num_hidden_layers", None)?;
-            Some(whole(encoder, Count::ONE, Sizes::Fixed, two_matrices))
+            Some(build_images(encoder, Count::ONE, ImageSizes::Fixed, two_matrices))
         }
         (Some("gemma3"), _) => {
             let tokens = scalar(root, "mm_tokens_per_image").unwrap_or(Count::new(256));
@@ -63,14 +71,14 @@ pub(super) fn images(root: &mut Fields<'_>, model_type: Option<&str>, language: 
             let patches = encoder.patches.map_or(1.0, |of| of.image_size / of.patch_size.max(Count::ONE));
             let merge = Count::floor((patches / f64::from(tokens).sqrt()).round()).max(Count::ONE);
             let pooled = Projector { input_size: Some(encoder.hidden_size), ..merged };
-            Some(whole(encoder, merge, Sizes::Fixed, pooled))
+            Some(build_images(encoder, merge, ImageSizes::Fixed, pooled))
         }
         (Some("internvl_chat" | "internvl"), _) => {
             let ratio = root.number("downsample_ratio", Bounds::SHARE).unwrap_or(0.5);
             let most_tiles = scalar(root, "max_dynamic_patch").unwrap_or(Count::new(12));
             let (encoder, _) = encoder(root, CLIP, "num_hidden_layers", None)?;
             let merge = Count::floor((1.0 / ratio.max(0.01)).round());
-            Some(Images { most_tiles, ..whole(encoder, merge, Sizes::Tiles, two_matrices) })
+            Some(Images { most_tiles, ..build_images(encoder, merge, ImageSizes::Tiles, two_matrices) })
         }
         (other, _) => {
             let kind = other.unwrap_or("none");
@@ -81,7 +89,7 @@ pub(super) fn images(root: &mut Fields<'_>, model_type: Option<&str>, language: 
     }
 }
 
-fn whole(encoder: Transformer, merge: Count, sizes: Sizes, projector: Projector) -> Images {
+fn build_images(encoder: Transformer, merge: Count, sizes: ImageSizes, projector: Projector) -> Images {
     Images { encoder, merge, sizes, most_tiles: Count::ONE, projector }
 }
 
@@ -97,9 +105,9 @@ fn count(fields: &mut Fields<'_>, key: &'static str) -> Option<Count> {
 /// Decodes the encoder, and, if stated, the side of the square of patches that are merged into one token.
 fn encoder(
     root: &mut Fields<'_>,
-    known: Encoder,
+    known: EncoderDefaults,
     depth: &'static str,
-    usual_size: Option<Count>,
+    default_image_size: Option<Count>,
 ) -> Option<(Transformer, Option<Count>)> {
     root.map("vision_config", |vision| {
         vision.all();
@@ -109,7 +117,7 @@ fn encoder(
         let n_heads = vision.required_count(heads, WIDTH);
         let ffn_hidden_size = vision.required_count("intermediate_size", WIDTH);
         let patch_size = count(vision, "patch_size").unwrap_or(Count::new(14));
-        let image_size = count(vision, "image_size").or(usual_size).unwrap_or(Count::new(448));
+        let image_size = count(vision, "image_size").or(default_image_size).unwrap_or(Count::new(448));
         let merge = vision.count("spatial_merge_size", WIDTH);
         let window = vision.count("window_size", WIDTH);
         let whole = vision.node("fullatt_block_indexes").and_then(Node::items).map(<[Node]>::len);

@@ -32,7 +32,7 @@ impl SoftwareKind {
 
     /// Whether software of this kind supports all purposes in `wanted`.
     #[must_use]
-    pub const fn does(self, wanted: SoftwareKind) -> bool {
+    pub const fn supports(self, wanted: SoftwareKind) -> bool {
         (self.trains() || !wanted.trains()) && (self.serves() || !wanted.serves())
     }
 
@@ -122,10 +122,10 @@ impl Change {
         }
     }
 
-    pub(super) fn show(&self) -> String {
+    pub(super) fn format_value(&self) -> String {
         match self {
-            Change::Training(change) => change.show(),
-            Change::Serving(change) => change.show(),
+            Change::Training(change) => change.format_value(),
+            Change::Serving(change) => change.format_value(),
         }
     }
 
@@ -136,7 +136,7 @@ impl Change {
 
 /// A trait stated by a document.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Stated {
+pub(super) struct StatedTrait {
     /// The default of the software.
     pub default: Change,
     /// Setting in its official recipes or performance guide, if different.
@@ -158,7 +158,7 @@ pub struct Release {
     pub base_release: Option<String>,
     pub(super) versions: Vec<Version>,
     pub(super) base_version: Option<Version>,
-    pub(super) stated: Vec<Stated>,
+    pub(super) stated: Vec<StatedTrait>,
 }
 
 impl Release {
@@ -168,8 +168,8 @@ impl Release {
     }
 
     /// Returns the version number that follows the same scheme as `requested`.
-    pub(super) fn version_like(&self, requested: Version) -> Option<Version> {
-        self.versions.iter().copied().find(|version| version.against(requested).is_some())
+    pub(super) fn version_with_scheme_of(&self, requested: Version) -> Option<Version> {
+        self.versions.iter().copied().find(|version| version.partial_compare(requested).is_some())
     }
 }
 
@@ -178,7 +178,7 @@ impl Release {
 pub(super) struct DeviceRule {
     pub vendors: Vec<String>,
     pub generations: Vec<String>,
-    pub not_generations: Vec<String>,
+    pub excluded_generations: Vec<String>,
     pub memory_gb_at_least: Option<f64>,
     pub memory_gb_below: Option<f64>,
     pub lacks: Vec<String>,
@@ -186,7 +186,7 @@ pub(super) struct DeviceRule {
     pub from: Option<usize>,
     /// Index of the first release to which they no longer apply.
     pub until: Option<usize>,
-    pub stated: Vec<Stated>,
+    pub stated: Vec<StatedTrait>,
 }
 
 /// A software family: its names, releases and traits.
@@ -218,7 +218,7 @@ pub struct Family {
     pub note: Option<String>,
     /// File that the document is from.
     pub origin: Origin,
-    pub(super) stated: Vec<Stated>,
+    pub(super) stated: Vec<StatedTrait>,
     pub(super) devices: Vec<DeviceRule>,
 }
 
@@ -277,7 +277,7 @@ impl Family {
 }
 
 /// Adds an error about an entry that `fields` does not decode itself.
-fn complain(fields: &mut Fields<'_>, entry: &Entry, message: String, help: Option<String>) {
+fn push_error(fields: &mut Fields<'_>, entry: &Entry, message: String, help: Option<String>) {
     let file = Arc::clone(fields.file());
     fields.diagnostics().push(Diagnostic {
         severity: Severity::Error,
@@ -295,7 +295,7 @@ fn plugins(fields: &mut Fields<'_>) -> Vec<(String, String)> {
     for entry in fields.all() {
         match entry.value.text() {
             Some(id) => all.push((entry.key.to_string(), id.to_owned())),
-            None => complain(fields, entry, format!("found {}, expected a family", entry.value.describe()), None),
+            None => push_error(fields, entry, format!("found {}, expected a family", entry.value.describe()), None),
         }
     }
     all
@@ -312,7 +312,7 @@ fn sources(fields: &mut Fields<'_>) -> Vec<Source> {
             });
             match found {
                 Some(source) => all.push(source),
-                None => complain(
+                None => push_error(
                     below,
                     entry,
                     format!("found {}, expected the kind of evidence, a colon and the source", entry.value.describe()),
@@ -329,7 +329,7 @@ fn sources(fields: &mut Fields<'_>) -> Vec<Source> {
 }
 
 /// Decodes the traits under `training` and `serving`.
-fn traits(fields: &mut Fields<'_>, sources: &[Source]) -> Vec<Stated> {
+fn traits(fields: &mut Fields<'_>, sources: &[Source]) -> Vec<StatedTrait> {
     let training = |key: &str, node: &Node| TrainingChange::read(key, node).map(|read| read.map(Change::Training));
     let serving = |key: &str, node: &Node| ServingChange::read(key, node).map(|read| read.map(Change::Serving));
     let mut all =
@@ -343,7 +343,7 @@ fn section(
     sources: &[Source],
     known: &[TraitField],
     read: impl Fn(&str, &Node) -> Option<Result<Change, String>>,
-) -> Vec<Stated> {
+) -> Vec<StatedTrait> {
     let mut all = Vec::new();
     for entry in fields.all() {
         let value = |key: &str| entry.value.get(key).map(|node| (node, read(&entry.key, node)));
@@ -365,7 +365,7 @@ fn section(
             (Some((_, Some(Ok(default)))), tuned) => match cited {
                 Some(source) => {
                     let tuned = tuned.and_then(|(_, read)| read?.ok());
-                    all.push(Stated { default, tuned, source });
+                    all.push(StatedTrait { default, tuned, source });
                     None
                 }
                 None => {
@@ -376,7 +376,7 @@ fn section(
             },
         };
         if let Some((message, help)) = complaint {
-            complain(fields, entry, message, help);
+            push_error(fields, entry, message, help);
         }
     }
     all
@@ -418,7 +418,7 @@ fn releases(fields: &mut Fields<'_>, sources: &[Source]) -> Vec<Release> {
         let versions = id.iter().chain(&aliases).filter_map(|id| Version::parse(id)).collect();
         let base_version = base_release.as_deref().and_then(Version::parse);
         let late = all.last().is_some_and(|last| match (last.date, date) {
-            (Some(last), Some(date)) => !last.not_after(date),
+            (Some(last), Some(date)) => !last.may_precede_or_equal(date),
             _ => false,
         });
         if late {
@@ -460,7 +460,7 @@ fn devices(fields: &mut Fields<'_>, sources: &[Source], releases: &[Release]) ->
         let rule = below.map("when", |when| DeviceRule {
             vendors: when.texts("vendor"),
             generations: when.texts("generation"),
-            not_generations: when.texts("not_generation"),
+            excluded_generations: when.texts("not_generation"),
             memory_gb_at_least: when.number("memory_gb_at_least", atlas_document::decode::Bounds::POSITIVE),
             memory_gb_below: when.number("memory_gb_below", atlas_document::decode::Bounds::POSITIVE),
             lacks: formats(when),

@@ -11,10 +11,10 @@ pub(super) trait Value: Sized + Copy {
     /// Decodes a value. The error states what was expected.
     fn read(node: &Node) -> Result<Self, String>;
     /// Formats a value as in documents.
-    fn show(&self) -> String;
+    fn format_value(&self) -> String;
 }
 
-fn listed<T>(words: &[(&str, T)]) -> String {
+fn expected_one_of<T>(words: &[(&str, T)]) -> String {
     let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
     format!("one of {}", names.join(", "))
 }
@@ -25,10 +25,10 @@ macro_rules! word_values {
         impl Value for $name {
             fn read(node: &Node) -> Result<Self, String> {
                 let found = node.text().and_then(|text| $words.iter().find(|(name, _)| *name == text));
-                found.map(|(_, value)| *value).ok_or_else(|| listed($words))
+                found.map(|(_, value)| *value).ok_or_else(|| expected_one_of($words))
             }
 
-            fn show(&self) -> String {
+            fn format_value(&self) -> String {
                 let found = $words.iter().find(|(_, value)| value == self);
                 found.map_or_else(|| format!("{self:?}"), |(name, _)| (*name).to_owned())
             }
@@ -85,22 +85,22 @@ impl Value for bool {
         }
     }
 
-    fn show(&self) -> String {
+    fn format_value(&self) -> String {
         self.to_string()
     }
 }
 
 /// Returns a finite, non-negative number.
-fn amount(node: &Node) -> Option<f64> {
+fn non_negative_number(node: &Node) -> Option<f64> {
     node.number().filter(|value| value.is_finite() && *value >= 0.0)
 }
 
 impl Value for f64 {
     fn read(node: &Node) -> Result<f64, String> {
-        amount(node).ok_or_else(|| "a number from 0".to_owned())
+        non_negative_number(node).ok_or_else(|| "a number from 0".to_owned())
     }
 
-    fn show(&self) -> String {
+    fn format_value(&self) -> String {
         self.to_string()
     }
 }
@@ -110,18 +110,18 @@ impl Value for Option<Count> {
         if node.text() == Some("any") {
             return Ok(None);
         }
-        let count = amount(node).and_then(Count::from_exact).and_then(Count::nonzero);
+        let count = non_negative_number(node).and_then(Count::from_exact).and_then(Count::nonzero);
         count.map(Some).ok_or_else(|| "a whole number from 1, or any".to_owned())
     }
 
-    fn show(&self) -> String {
+    fn format_value(&self) -> String {
         self.map_or_else(|| "any".to_owned(), |value| value.to_string())
     }
 }
 
 /// The number under a key of a mapping.
-fn under(node: &Node, key: &str) -> Option<f64> {
-    node.get(key).and_then(amount)
+fn number_under_key(node: &Node, key: &str) -> Option<f64> {
+    node.get(key).and_then(non_negative_number)
 }
 
 impl Value for PrefillPolicy {
@@ -133,11 +133,11 @@ impl Value for PrefillPolicy {
             Some("mixed") => return Ok(PrefillPolicy::Mixed),
             _ => {}
         }
-        let above = under(node, "mixed_above").map(PrefillPolicy::MixedAbove);
+        let above = number_under_key(node, "mixed_above").map(PrefillPolicy::MixedAbove);
         above.ok_or_else(|| "whole, packed, chunked, mixed, or { mixed_above: tokens }".to_owned())
     }
 
-    fn show(&self) -> String {
+    fn format_value(&self) -> String {
         match self {
             PrefillPolicy::Whole => "whole".to_owned(),
             PrefillPolicy::Packed => "packed".to_owned(),
@@ -150,12 +150,12 @@ impl Value for PrefillPolicy {
 
 impl Value for TokenBudget {
     fn read(node: &Node) -> Result<TokenBudget, String> {
-        let plain = amount(node).filter(|tokens| *tokens >= 1.0).map(TokenBudget::Tokens);
-        let context = || under(node, "context_or").map(TokenBudget::ContextOr);
+        let plain = non_negative_number(node).filter(|tokens| *tokens >= 1.0).map(TokenBudget::Tokens);
+        let context = || number_under_key(node, "context_or").map(TokenBudget::ContextOr);
         plain.or_else(context).ok_or_else(|| "a number from 1, or { context_or: tokens }".to_owned())
     }
 
-    fn show(&self) -> String {
+    fn format_value(&self) -> String {
         match self {
             TokenBudget::Tokens(tokens) => tokens.to_string(),
             TokenBudget::ContextOr(least) => format!("longest context, at least {least}"),
@@ -165,19 +165,19 @@ impl Value for TokenBudget {
 
 impl Value for MemoryRule {
     fn read(node: &Node) -> Result<MemoryRule, String> {
-        let share = |key| under(node, key).filter(|share| *share <= 1.0);
+        let share = |key| number_under_key(node, key).filter(|share| *share <= 1.0);
         if let Some(share) = share("of_total") {
             return Ok(MemoryRule::OfTotal(share));
         }
         if let Some(share) = share("of_free") {
             return Ok(MemoryRule::OfFree(share));
         }
-        let per_rank_gib = under(node, "per_rank_gib").unwrap_or(0.0);
-        let reserve = under(node, "reserve_gib").map(|gib| MemoryRule::AllBut { gib, per_rank_gib });
+        let per_rank_gib = number_under_key(node, "per_rank_gib").unwrap_or(0.0);
+        let reserve = number_under_key(node, "reserve_gib").map(|gib| MemoryRule::AllBut { gib, per_rank_gib });
         reserve.ok_or_else(|| "{ of_total: 0..1 }, { of_free: 0..1 } or { reserve_gib, per_rank_gib }".to_owned())
     }
 
-    fn show(&self) -> String {
+    fn format_value(&self) -> String {
         match self {
             MemoryRule::OfTotal(share) => format!("{share} of all memory"),
             MemoryRule::OfFree(share) => format!("{share} of the memory left by the weights"),
@@ -225,8 +225,8 @@ macro_rules! section {
             }
 
             /// Formats the value as in documents.
-            pub(super) fn show(&self) -> String {
-                match self { $($change::$key(value) => Value::show(value),)+ }
+            pub(super) fn format_value(&self) -> String {
+                match self { $($change::$key(value) => Value::format_value(value),)+ }
             }
 
             /// Sets the trait in `traits`.

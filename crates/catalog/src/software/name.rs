@@ -7,14 +7,14 @@ use thiserror::Error;
 
 use super::family::{Family, Release, SoftwareKind};
 use super::release::{Day, Version};
-use super::resolve::newest_at;
-use super::words::{is_version, normal};
+use super::resolve::newest_release_at;
+use super::words::{is_version, normalized_words};
 use super::{Caveat, Software, registry};
 
 /// Words that may occur between a name and its release.
-const BEFORE_RELEASE: [&str; 8] = ["release", "version", "build", "v", "framework", "ngc", "container", "image"];
+const RELEASE_PREFIX_WORDS: [&str; 8] = ["release", "version", "build", "v", "framework", "ngc", "container", "image"];
 /// Words that denote the newest release.
-const NEWEST: [&str; 7] = ["latest", "newest", "main", "nightly", "master", "dev", "branch"];
+const NEWEST_WORDS: [&str; 7] = ["latest", "newest", "main", "nightly", "master", "dev", "branch"];
 
 /// Reasons why a text does not refer to known software.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -82,42 +82,44 @@ impl Software {
     /// Returns the newest release of a family, or of its predecessor, that was available at `date`, or the oldest if
     /// none was. Returns `None` if there is no such family.
     #[must_use]
-    pub fn at(family: &str, date: Day) -> Option<Software> {
-        named(family, None).map(|found| at(found.family, date))
+    pub fn released_by(family: &str, date: Day) -> Option<Software> {
+        match_in_text(family, None).map(|found| with_release_at(found.family, date))
     }
 }
 
 fn read(text: &str, kind: Option<SoftwareKind>) -> Result<Software, SoftwareError> {
     let text = text.trim();
-    let fits = |family: &Arc<Family>| kind.is_none_or(|kind| family.kind.does(kind));
+    let fits = |family: &Arc<Family>| kind.is_none_or(|kind| family.kind.supports(kind));
     if let Some((name, release)) = text.split_once('@') {
         let family = match registry::by_id(name).filter(fits) {
             Some(family) => Some(family),
-            None if name.trim().contains(char::is_whitespace) => named(name, kind).map(|found| found.family),
-            None => whole(name, kind).map(|found| found.family),
+            None if name.trim().contains(char::is_whitespace) => match_in_text(name, kind).map(|found| found.family),
+            None => match_whole_text(name, kind).map(|found| found.family),
         };
-        return of_release(family.ok_or_else(|| unknown(name))?, release.trim());
+        return with_release(family.ok_or_else(|| unknown(name))?, release.trim());
     }
     if let Some(family) = registry::by_id(text).filter(fits) {
-        return Ok(newest(family));
+        return Ok(with_newest_release(family));
     }
-    let found = named(text, kind).ok_or_else(|| unknown(text))?;
-    let Some(release) = stated_release(&found) else { return Ok(newest(found.family)) };
+    let found = match_in_text(text, kind).ok_or_else(|| unknown(text))?;
+    let Some(release) = stated_release(&found) else { return Ok(with_newest_release(found.family)) };
     // Container images numbered by month contain the release of that month.
     match Version::parse(&release).and_then(Version::month) {
-        Some(month) if !found.family.releases.iter().any(Release::is_calendar) => Ok(at(found.family, month)),
-        _ => of_release(found.family, &release),
+        Some(month) if !found.family.releases.iter().any(Release::is_calendar) => {
+            Ok(with_release_at(found.family, month))
+        }
+        _ => with_release(found.family, &release),
     }
 }
 
-fn at(family: Arc<Family>, date: Day) -> Software {
-    let (family, release) = newest_at(family, date);
+fn with_release_at(family: Arc<Family>, date: Day) -> Software {
+    let (family, release) = newest_release_at(family, date);
     let release = release.or((!family.releases.is_empty()).then_some(0));
     let caveat = release.is_some().then_some(Caveat::OfDate(date));
     Software { family, release, caveat }
 }
 
-struct Found {
+struct FamilyMatch {
     family: Arc<Family>,
     /// The words of the text.
     words: Vec<String>,
@@ -127,22 +129,22 @@ struct Found {
 
 /// Iterates over the names of families of a kind, or of all families.
 fn names(kind: Option<SoftwareKind>) -> impl Iterator<Item = &'static registry::Name> {
-    registry::names().iter().filter(move |name| kind.is_none_or(|kind| name.kind.does(kind)))
+    registry::names().iter().filter(move |name| kind.is_none_or(|kind| name.kind.supports(kind)))
 }
 
 /// Finds the family whose name is the whole text.
-fn whole(text: &str, kind: Option<SoftwareKind>) -> Option<Found> {
-    let words = normal(text);
+fn match_whole_text(text: &str, kind: Option<SoftwareKind>) -> Option<FamilyMatch> {
+    let words = normalized_words(text);
     let name = names(kind).find(|name| name.words == words)?;
-    Some(Found { family: registry::by_id(name.id)?, end: words.len(), words })
+    Some(FamilyMatch { family: registry::by_id(name.id)?, end: words.len(), words })
 }
 
 /// Finds the family that a text refers to: by the whole text, else by the longest name in it, of several the first.
-fn named(text: &str, kind: Option<SoftwareKind>) -> Option<Found> {
-    if let Some(found) = whole(text, kind) {
+fn match_in_text(text: &str, kind: Option<SoftwareKind>) -> Option<FamilyMatch> {
+    if let Some(found) = match_whole_text(text, kind) {
         return Some(found);
     }
-    let words = normal(text);
+    let words = normalized_words(text);
     let mut best: Option<(&registry::Name, usize)> = None;
     for name in names(kind) {
         let at = words.windows(name.words.len()).position(|window| window == name.words.as_slice());
@@ -155,14 +157,15 @@ fn named(text: &str, kind: Option<SoftwareKind>) -> Option<Found> {
         }
     }
     let (name, begin) = best?;
-    Some(Found { family: registry::by_id(name.id)?, end: begin + name.words.len(), words })
+    Some(FamilyMatch { family: registry::by_id(name.id)?, end: begin + name.words.len(), words })
 }
 
 /// Returns the release stated by a text: a version number after the family's name, or after a word that may precede a
 /// release.
-fn stated_release(found: &Found) -> Option<String> {
+fn stated_release(found: &FamilyMatch) -> Option<String> {
     let own = |word: &str| {
-        BEFORE_RELEASE.contains(&word) || found.family.release_words.iter().any(|own| own.eq_ignore_ascii_case(word))
+        RELEASE_PREFIX_WORDS.contains(&word)
+            || found.family.release_words.iter().any(|own| own.eq_ignore_ascii_case(word))
     };
     let numbers = found.words.iter().enumerate().filter(|(index, word)| {
         let before = index.checked_sub(1).and_then(|before| found.words.get(before));
@@ -172,12 +175,12 @@ fn stated_release(found: &Found) -> Option<String> {
     numbers.map(|(_, word)| word.clone()).next()
 }
 
-fn newest(family: Arc<Family>) -> Software {
+fn with_newest_release(family: Arc<Family>) -> Software {
     let release = family.releases.len().checked_sub(1);
     Software { caveat: release.map(|_| Caveat::Newest), family, release }
 }
 
-fn of_release(family: Arc<Family>, requested: &str) -> Result<Software, SoftwareError> {
+fn with_release(family: Arc<Family>, requested: &str) -> Result<Software, SoftwareError> {
     let exact = family.releases.iter().position(|release| {
         release.id.eq_ignore_ascii_case(requested)
             || release.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(requested))
@@ -185,10 +188,12 @@ fn of_release(family: Arc<Family>, requested: &str) -> Result<Software, Software
     if let Some(index) = exact {
         return Ok(Software { family, release: Some(index), caveat: None });
     }
-    let words = normal(requested);
+    let words = normalized_words(requested);
     let stated = words.iter().any(|word| is_version(word));
-    if words.iter().any(|word| NEWEST.contains(&word.as_str())) && (!stated || Version::parse(requested).is_none()) {
-        return Ok(newest(family));
+    if words.iter().any(|word| NEWEST_WORDS.contains(&word.as_str()))
+        && (!stated || Version::parse(requested).is_none())
+    {
+        return Ok(with_newest_release(family));
     }
     let missing = |family: &Family| {
         let known: Vec<&str> = family.releases.iter().map(|release| release.id.as_str()).collect();
@@ -203,14 +208,14 @@ fn of_release(family: Arc<Family>, requested: &str) -> Result<Software, Software
         .releases
         .iter()
         .enumerate()
-        .filter_map(|(index, release)| Some((index, release.version_like(version)?)))
+        .filter_map(|(index, release)| Some((index, release.version_with_scheme_of(version)?)))
         .collect();
     let newest =
-        alike.iter().map(|(_, known)| *known).max_by(|a, b| a.against(*b).unwrap_or(std::cmp::Ordering::Equal));
+        alike.iter().map(|(_, known)| *known).max_by(|a, b| a.partial_compare(*b).unwrap_or(std::cmp::Ordering::Equal));
     let best = alike
         .iter()
-        .filter(|(_, known)| known.against(version).is_some_and(std::cmp::Ordering::is_le))
-        .max_by(|a, b| a.1.against(b.1).unwrap_or(std::cmp::Ordering::Equal));
+        .filter(|(_, known)| known.partial_compare(version).is_some_and(std::cmp::Ordering::is_le))
+        .max_by(|a, b| a.1.partial_compare(b.1).unwrap_or(std::cmp::Ordering::Equal));
     let Some((index, known)) = best.copied() else { return Err(missing(&family)) };
     if known == version {
         return Ok(Software { family, release: Some(index), caveat: None });
@@ -236,7 +241,7 @@ fn unknown(name: &str) -> SoftwareError {
 
 /// Suggests a similar id, as a question. Computed when the error is displayed, because most callers discard the error.
 fn suggestion(name: &str) -> String {
-    let words = normal(name).join(" ");
+    let words = normalized_words(name).join(" ");
     let joined: Vec<(String, &str)> = registry::names().iter().map(|name| (name.words.join(" "), name.id)).collect();
     let near = nearest(&words, joined.iter().map(|(words, _)| words.as_str()));
     let near = near.and_then(|near| joined.iter().find(|(words, _)| words == near));

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use atlas_document::{Diagnostics, Origin};
 
 use super::family::{Family, SoftwareKind};
-use super::words::normal;
+use super::words::normalized_words;
 use crate::shipped::{Document, documents};
 
 const FOLDER: &str = "workload/software/";
@@ -65,7 +65,7 @@ pub(super) fn names() -> &'static [Name] {
         for slot in slots() {
             let [kind, name, aliases] = slot.document.part().values(["kind", "name", "aliases"]);
             let kind = kind.as_ref().and_then(|kind| SoftwareKind::named(kind.text()?)).unwrap_or(SoftwareKind::Both);
-            let named = |text: &str| Name { words: normal(text), id: slot.id, kind };
+            let named = |text: &str| Name { words: normalized_words(text), id: slot.id, kind };
             ids.push(named(slot.id));
             let aliases = aliases.iter().filter_map(|aliases| aliases.items()).flatten();
             others.extend(name.iter().chain(aliases).filter_map(|text| text.text()).map(named));

@@ -47,7 +47,7 @@ impl Day {
 
     /// Whether the first possible day is not after the last possible day of `other`.
     #[must_use]
-    pub fn not_after(self, other: Day) -> bool {
+    pub fn may_precede_or_equal(self, other: Day) -> bool {
         self.begin() <= other.end()
     }
 }
@@ -121,7 +121,7 @@ impl Version {
 
     /// Compares two releases. Returns `None` if only one of them is a calendar release.
     #[must_use]
-    pub fn against(self, other: Version) -> Option<Ordering> {
+    pub fn partial_compare(self, other: Version) -> Option<Ordering> {
         (self.is_calendar() == other.is_calendar()).then(|| self.parts.cmp(&other.parts))
     }
 }
@@ -157,17 +157,17 @@ mod tests {
 
     #[test]
     fn calendar_and_numbered_releases_are_not_compared() {
-        assert_eq!(version("24.07").against(version("2.3.0")), None);
-        assert_eq!(version("24.07").against(version("24.09")), Some(Ordering::Less));
-        assert_eq!(version("0.10.0").against(version("0.9.2")), Some(Ordering::Greater));
+        assert_eq!(version("24.07").partial_compare(version("2.3.0")), None);
+        assert_eq!(version("24.07").partial_compare(version("24.09")), Some(Ordering::Less));
+        assert_eq!(version("0.10.0").partial_compare(version("0.9.2")), Some(Ordering::Greater));
     }
 
     #[test]
     fn a_month_includes_its_days() {
         let day = |text| Day::parse(text).unwrap();
-        assert!(day("2024-07-24").not_after(day("2024-07")));
-        assert!(day("2024-07").not_after(day("2024-07-01")));
-        assert!(!day("2024-08-01").not_after(day("2024-07")));
+        assert!(day("2024-07-24").may_precede_or_equal(day("2024-07")));
+        assert!(day("2024-07").may_precede_or_equal(day("2024-07-01")));
+        assert!(!day("2024-08-01").may_precede_or_equal(day("2024-07")));
         assert_eq!(day("2026").to_string(), "2026");
         assert_eq!(Day::parse("2024-13"), None);
         assert_eq!(Day::parse("24-07-01"), None);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_perf::traits::{ServingTraits, TrainingTraits};
 
-use super::family::{Change, DeviceRule, Family, Release, SoftwareKind, Stated};
+use super::family::{Change, DeviceRule, Family, Release, SoftwareKind, StatedTrait};
 use super::fields::{SERVING_FIELDS, ServingChange, TRAINING_FIELDS, TrainingChange};
 use super::release::Day;
 use super::{Caveat, Software, registry};
@@ -49,7 +49,7 @@ impl DeviceRule {
         let among = |words: &[String], word: &str| words.iter().any(|one| one.eq_ignore_ascii_case(word));
         (self.vendors.is_empty() || among(&self.vendors, class.vendor))
             && (self.generations.is_empty() || among(&self.generations, class.generation))
-            && !among(&self.not_generations, class.generation)
+            && !among(&self.excluded_generations, class.generation)
             && self.memory_gb_at_least.is_none_or(|least| class.memory_gb >= least)
             && self.memory_gb_below.is_none_or(|most| class.memory_gb < most)
             && !self.lacks.iter().any(|format| class.has(format))
@@ -60,40 +60,40 @@ impl DeviceRule {
 
 /// Place in a family document at which a trait is stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StatementScope {
     Always,
     Since(usize),
     Device,
 }
 
 /// Visits all statements that apply to a release on a device. Later ones override earlier ones.
-pub(super) fn walk(
+pub(super) fn visit_statements(
     family: &Family,
     release: Option<usize>,
     class: &AcceleratorClass<'_>,
-    visit: &mut dyn FnMut(&Family, Place, &Stated),
+    visit: &mut dyn FnMut(&Family, StatementScope, &StatedTrait),
 ) {
-    walk_below(family, release, class, visit, 0);
+    visit_statements_below(family, release, class, visit, 0);
 }
 
-fn walk_below(
+fn visit_statements_below(
     family: &Family,
     release: Option<usize>,
     class: &AcceleratorClass<'_>,
-    visit: &mut dyn FnMut(&Family, Place, &Stated),
+    visit: &mut dyn FnMut(&Family, StatementScope, &StatedTrait),
     depth: usize,
 ) {
     if depth < MAX_DEPTH
         && let Some((base, base_release)) = base_of(family, release)
     {
-        walk_below(&base, base_release, class, visit, depth + 1);
+        visit_statements_below(&base, base_release, class, visit, depth + 1);
     }
-    family.stated.iter().for_each(|stated| visit(family, Place::Always, stated));
+    family.stated.iter().for_each(|stated| visit(family, StatementScope::Always, stated));
     for (index, one) in family.releases.iter().enumerate().take(release.map_or(0, |index| index + 1)) {
-        one.stated.iter().for_each(|stated| visit(family, Place::Since(index), stated));
+        one.stated.iter().for_each(|stated| visit(family, StatementScope::Since(index), stated));
     }
     for rule in family.devices.iter().filter(|rule| rule.applies(class, release)) {
-        rule.stated.iter().for_each(|stated| visit(family, Place::Device, stated));
+        rule.stated.iter().for_each(|stated| visit(family, StatementScope::Device, stated));
     }
 }
 
@@ -106,12 +106,14 @@ fn base_of(family: &Family, release: Option<usize>) -> Option<(Arc<Family>, Opti
         return Some((base, newest));
     };
     if let Some(requested) = own.base_version {
-        let known = |one: &Release| one.version_like(requested).and_then(|version| version.against(requested));
+        let known = |one: &Release| {
+            one.version_with_scheme_of(requested).and_then(|version| version.partial_compare(requested))
+        };
         let found = base.releases.iter().rposition(|one| known(one).is_some_and(std::cmp::Ordering::is_le));
         return Some((base, found));
     }
     match own.date {
-        Some(date) => Some(newest_at(base, date)),
+        Some(date) => Some(newest_release_at(base, date)),
         None => {
             let newest = base.releases.len().checked_sub(1);
             Some((base, newest))
@@ -121,10 +123,10 @@ fn base_of(family: &Family, release: Option<usize>) -> Option<(Arc<Family>, Opti
 
 /// Returns the newest release available at a date, of the family or, before its first release, of its predecessor. The
 /// release is `None` if none was available.
-pub(super) fn newest_at(family: Arc<Family>, date: Day) -> (Arc<Family>, Option<usize>) {
+pub(super) fn newest_release_at(family: Arc<Family>, date: Day) -> (Arc<Family>, Option<usize>) {
     let mut at = family;
     for _ in 0..MAX_DEPTH {
-        let found = at.releases.iter().rposition(|one| one.date.is_some_and(|day| day.not_after(date)));
+        let found = at.releases.iter().rposition(|one| one.date.is_some_and(|day| day.may_precede_or_equal(date)));
         if found.is_some() {
             return (at, found);
         }
@@ -148,7 +150,7 @@ pub struct Profile<T> {
 impl Resolved {
     /// Whether the software is known not to run on the devices of a vendor.
     #[must_use]
-    pub fn lacks(&self, vendor: &str) -> bool {
+    pub fn is_unsupported_by_vendor(&self, vendor: &str) -> bool {
         !self.family.vendors.is_empty() && !self.family.vendors.iter().any(|one| one.eq_ignore_ascii_case(vendor))
     }
 
@@ -184,14 +186,16 @@ impl Software {
     /// Returns the plug-in that is used instead of this software on a device, at the release of the same date. `None`
     /// if there is no plug-in for the device.
     #[must_use]
-    pub fn on(&self, class: &AcceleratorClass<'_>) -> Option<Software> {
+    pub fn plugin_for(&self, class: &AcceleratorClass<'_>) -> Option<Software> {
         let matching = |key: &str| key.eq_ignore_ascii_case(class.vendor) || key.eq_ignore_ascii_case(class.generation);
         let (_, id) = self.family.plugins.iter().find(|(key, _)| matching(key))?;
         let family = registry::by_id(id)?;
         let newest = family.releases.len().checked_sub(1);
         let dated = match (self.caveat.as_ref(), self.release().and_then(|release| release.date)) {
             (Some(Caveat::Newest), _) | (_, None) => newest,
-            (_, Some(date)) => newest_at(Arc::clone(&family), date).1.or((!family.releases.is_empty()).then_some(0)),
+            (_, Some(date)) => {
+                newest_release_at(Arc::clone(&family), date).1.or((!family.releases.is_empty()).then_some(0))
+            }
         };
         Some(Software { caveat: dated.map(|_| Caveat::Plugin(self.spec())), family, release: dated })
     }
@@ -199,15 +203,15 @@ impl Software {
     /// Resolves the traits on a device. If there is a plug-in for the device, the traits are those of the plug-in.
     #[must_use]
     pub fn resolve(&self, class: &AcceleratorClass<'_>) -> Resolved {
-        match self.on(class) {
-            Some(plugin) => plugin.resolve_itself(class),
-            None => self.resolve_itself(class),
+        match self.plugin_for(class) {
+            Some(plugin) => plugin.resolve_without_plugin(class),
+            None => self.resolve_without_plugin(class),
         }
     }
 
-    fn resolve_itself(&self, class: &AcceleratorClass<'_>) -> Resolved {
+    fn resolve_without_plugin(&self, class: &AcceleratorClass<'_>) -> Resolved {
         let (mut training, mut serving) = (Profile::<TrainingTraits>::default(), Profile::<ServingTraits>::default());
-        walk(&self.family, self.release, class, &mut |_, _, stated| {
+        visit_statements(&self.family, self.release, class, &mut |_, _, stated| {
             let tuned = stated.tuned.unwrap_or(stated.default);
             match (&stated.default, &tuned) {
                 (Change::Training(default), Change::Training(tuned)) => {
@@ -235,20 +239,20 @@ impl Software {
     /// those of the plug-in.
     #[must_use]
     pub fn traits(&self, class: &AcceleratorClass<'_>) -> Vec<TraitRow> {
-        match self.on(class) {
-            Some(plugin) => plugin.own_traits(class),
-            None => self.own_traits(class),
+        match self.plugin_for(class) {
+            Some(plugin) => plugin.traits_without_plugin(class),
+            None => self.traits_without_plugin(class),
         }
     }
 
-    fn own_traits(&self, class: &AcceleratorClass<'_>) -> Vec<TraitRow> {
+    fn traits_without_plugin(&self, class: &AcceleratorClass<'_>) -> Vec<TraitRow> {
         let mut rows: Vec<TraitRow> = Vec::new();
         let mut assumed = |kind: SoftwareKind, help: &'static str, change: Change| {
             rows.push(TraitRow {
                 kind,
                 key: change.key(),
                 help,
-                value: change.show(),
+                value: change.format_value(),
                 tuned: None,
                 since: None,
                 on_device: false,
@@ -269,20 +273,20 @@ impl Software {
                 assumed(SoftwareKind::Serving, field.help, Change::Serving(change));
             }
         }
-        walk(&self.family, self.release, class, &mut |family, place, stated| {
+        visit_statements(&self.family, self.release, class, &mut |family, place, stated| {
             let kind = if stated.default.trains() { SoftwareKind::Training } else { SoftwareKind::Serving };
             let key = stated.default.key();
             let Some(row) = rows.iter_mut().find(|row| row.kind == kind && row.key == key) else { return };
             let Some(source) = family.source(stated.source) else { return };
             let release = match place {
-                Place::Since(index) => family.releases.get(index).map(|release| release.id.clone()),
-                Place::Always | Place::Device => None,
+                StatementScope::Since(index) => family.releases.get(index).map(|release| release.id.clone()),
+                StatementScope::Always | StatementScope::Device => None,
             };
             *row = TraitRow {
-                value: stated.default.show(),
-                tuned: stated.tuned.map(|tuned| tuned.show()),
+                value: stated.default.format_value(),
+                tuned: stated.tuned.map(|tuned| tuned.format_value()),
                 since: release,
-                on_device: place == Place::Device,
+                on_device: place == StatementScope::Device,
                 family: (family.id != self.family.id).then(|| family.id.clone()),
                 source: source.text.clone(),
                 confidence: source.confidence,

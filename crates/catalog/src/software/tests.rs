@@ -293,16 +293,16 @@ fn default_and_tuned_traits_match_the_software_documentation() {
 
 #[test]
 fn date_resolves_to_the_newest_release_of_that_day() {
-    let at = |family: &str, date: &str| Software::at(family, Day::parse(date).unwrap()).unwrap().spec();
+    let at = |family: &str, date: &str| Software::released_by(family, Day::parse(date).unwrap()).unwrap().spec();
     assert_eq!(at("vllm", "2025-10-03"), "vllm@0.10.2");
     assert_eq!(at("vllm", "2025-10"), "vllm@0.11.0");
     assert_eq!(at("vllm", "2020-01-01"), "vllm@0.2.0");
     assert_eq!(at("Megatron-LM", "2021-04-09"), "megatron-lm-legacy@2.0");
     assert_eq!(at("Megatron-LM", "2025-04-09"), "megatron-core@0.11.0");
     assert_eq!(at("nemo", "2022-10"), "nemo@22.05");
-    let nemo = Software::at("nemo", Day::parse("2022-10").unwrap()).unwrap().resolve(&H100).training.unwrap();
+    let nemo = Software::released_by("nemo", Day::parse("2022-10").unwrap()).unwrap().resolve(&H100).training.unwrap();
     assert!(nemo.tuned.dropout && nemo.tuned.attention == AttentionKernel::Unfused);
-    assert_eq!(Software::at("no such family", Day::parse("2022-10").unwrap()), None);
+    assert_eq!(Software::released_by("no such family", Day::parse("2022-10").unwrap()), None);
 }
 
 #[test]
@@ -331,14 +331,26 @@ fn listed_traits_equal_the_resolved_traits() {
                 let tuned = fields::TrainingChange::all(&profile.tuned);
                 for (change, tuned) in fields::TrainingChange::all(&profile.default).iter().zip(&tuned) {
                     let listed = value(SoftwareKind::Training, change.key());
-                    assert_eq!(listed, Some((change.show(), tuned.show())), "{} {}", software.spec(), change.key());
+                    assert_eq!(
+                        listed,
+                        Some((change.format_value(), tuned.format_value())),
+                        "{} {}",
+                        software.spec(),
+                        change.key()
+                    );
                 }
             }
             if let Some(profile) = resolved.serving {
                 let tuned = fields::ServingChange::all(&profile.tuned);
                 for (change, tuned) in fields::ServingChange::all(&profile.default).iter().zip(&tuned) {
                     let listed = value(SoftwareKind::Serving, change.key());
-                    assert_eq!(listed, Some((change.show(), tuned.show())), "{} {}", software.spec(), change.key());
+                    assert_eq!(
+                        listed,
+                        Some((change.format_value(), tuned.format_value())),
+                        "{} {}",
+                        software.spec(),
+                        change.key()
+                    );
                 }
             }
         }
@@ -377,7 +389,7 @@ fn device_rules_use_vendors_and_generations_of_the_catalog() {
             for vendor in &rule.vendors {
                 assert!(sheets.iter().any(|sheet| sheet.vendor == *vendor), "{}: {vendor}", family.id);
             }
-            for generation in rule.generations.iter().chain(&rule.not_generations) {
+            for generation in rule.generations.iter().chain(&rule.excluded_generations) {
                 assert!(sheets.iter().any(|sheet| sheet.generation == *generation), "{}: {generation}", family.id);
             }
         }
@@ -460,6 +472,6 @@ proptest! {
         let found = Software::parse(&format!("vllm@0.{minor}.{patch}")).unwrap();
         let known = Version::parse(&found.release().unwrap().id).unwrap();
         let requested = Version::parse(&format!("0.{minor}.{patch}")).unwrap();
-        prop_assert!(known.against(requested).unwrap().is_le());
+        prop_assert!(known.partial_compare(requested).unwrap().is_le());
     }
 }

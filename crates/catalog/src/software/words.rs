@@ -1,7 +1,7 @@
 //! Splits names and releases of software into words.
 
 /// Splits a text into lower-case words at all other characters, except dots within numbers.
-pub(super) fn normal(text: &str) -> Vec<String> {
+pub(super) fn normalized_words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let lower = text.to_lowercase();
     for chunk in lower.split(|c: char| !(c.is_alphanumeric() || c == '.')) {

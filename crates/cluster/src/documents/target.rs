@@ -29,7 +29,7 @@ pub(super) fn write(
                 return Err(MissingInput::new("accelerator", "not stated in the files; name a target with --target"));
             };
             let (name, memory) = split(label);
-            let Some(sheet) = catalog.accelerator_meant(name, memory) else {
+            let Some(sheet) = catalog.find_accelerator_by_description(name, memory) else {
                 let reason = format!("{label} is not in the catalog; name a target with --target");
                 return Err(MissingInput::new("accelerator", reason));
             };

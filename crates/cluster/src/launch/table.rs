@@ -68,7 +68,7 @@ pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option
         return Err(FlagError::Value(found.choices.join(", ")));
     }
     let older = |since: &str| {
-        let order = Version::parse(release?)?.against(Version::parse(since)?)?;
+        let order = Version::parse(release?)?.partial_compare(Version::parse(since)?)?;
         Some(order == std::cmp::Ordering::Less)
     };
     match found.since {

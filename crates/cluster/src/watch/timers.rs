@@ -79,9 +79,9 @@ impl Timers {
             return;
         }
         let tracks = self.tracks.entry(timer.name).or_default();
-        tracks.least.push(step, timer.least);
-        tracks.most.push(step, timer.most);
-        tracks.ranks |= timer.most > timer.least;
+        tracks.least.push(step, timer.min_seconds);
+        tracks.most.push(step, timer.max_seconds);
+        tracks.ranks |= timer.max_seconds > timer.min_seconds;
     }
 
     /// Changes of the timers at a step.

@@ -102,7 +102,7 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
     let workloads = of(foreign.workloads, problems);
     // A problem of a target-specific workload is also one of the general workload, where it is reported.
     let mut said = Diagnostics::new();
-    let fitted = foreign.tailored.into_iter().filter_map(|tailored| {
+    let fitted = foreign.workload_variants.into_iter().filter_map(|tailored| {
         let workload = Arc::clone(of(vec![tailored.workload], &mut said).pop()?.get()?);
         Some(ExperimentWorkload { methodology: tailored.methodology, target: tailored.target.into(), workload })
     });

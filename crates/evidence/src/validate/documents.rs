@@ -184,7 +184,7 @@ fn describe_target(
     let sheet = catalog
         .accelerator(stated)
         .ok()
-        .or_else(|| catalog.accelerator_meant(stated, None))
+        .or_else(|| catalog.find_accelerator_by_description(stated, None))
         .ok_or_else(|| format!("accelerator \"{stated}\" is not in the catalog"))?;
     if accelerators.fract() != 0.0 {
         return Err(format!("num_accelerators: found {accelerators}, expected a whole number"));

@@ -133,8 +133,8 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
 fn describe_inefficiencies(i: &ServingInput) -> String {
     let said = [
         (!i.tuned_products, "GEMMs with few rows not tuned"),
-        (i.experts_in_turn, "one kernel launch per expert"),
-        (!i.grouped_decode, "decode attention reads the KV cache once per query head"),
+        (i.sequential_experts, "one kernel launch per expert"),
+        (!i.grouped_query_decode, "decode attention reads the KV cache once per query head"),
         (i.expanded_drafts && i.speculation.tokens > 0.0, "draft tokens verified as separate sequences"),
         (i.compiled_batch.is_some(), "batches padded to the compiled size"),
     ];
@@ -160,7 +160,7 @@ fn served(i: &ServingInput, engine: Engine) -> Reported {
                 i.stack,
                 i.admission,
                 i.graphs.name(),
-                i.most_sequences(),
+                i.max_sequences(),
                 i.max_num_batched_tokens,
                 describe_inefficiencies(i)
             ),

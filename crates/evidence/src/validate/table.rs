@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use atlas_core::sort;
-use atlas_legacy::measurements::{self, ConvertError, Prose};
+use atlas_legacy::measurements::{self, ConvertError, FreeText};
 
 use super::ValidateError;
 use super::columns::{COLUMNS, Column, ColumnTarget, canonical};
@@ -117,10 +117,10 @@ pub fn read(text: &str) -> Result<Vec<Row>, ValidateError> {
 /// # Errors
 /// Returns an error if old columns match no kind of measurements, or if the text is not valid CSV.
 pub fn with_current_columns(text: &str) -> Result<Cow<'_, str>, ValidateError> {
-    if !measurements::is_old(text) {
+    if !measurements::is_untyped(text) {
         return Ok(Cow::Borrowed(text));
     }
-    let (typed, _) = measurements::convert(text, None, Prose::Ignore).map_err(|problem| match problem {
+    let (typed, _) = measurements::convert(text, None, FreeText::Ignore).map_err(|problem| match problem {
         ConvertError::Csv(problem) => ValidateError::Csv(problem),
         ConvertError::Columns(found) => ValidateError::Columns(found),
     })?;

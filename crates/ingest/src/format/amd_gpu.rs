@@ -9,10 +9,10 @@ use crate::json::json_number;
 use crate::lines::Line;
 use crate::observation::Observation;
 use crate::quantity::{Measure, quantity};
-use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Facts, Importance, Origin, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
-use crate::text::{after, cells, has, leading, number, owned_cells, words};
+use crate::text::{cells, has, number, owned_cells, parse_leading_number, text_after, words};
 
 use super::power::Devices;
 
@@ -27,7 +27,7 @@ fn push(metric: &mut ByDevice, device: u64, value: Option<f64>) {
 
 /// Returns the mean of each device as a list.
 fn listed(metric: &ByDevice) -> Option<Value> {
-    let values = || metric.values().filter_map(|series| series.mean().map(tidy));
+    let values = || metric.values().filter_map(|series| series.mean().map(number_to_json));
     (!metric.is_empty()).then(|| values().collect())
 }
 
@@ -54,51 +54,51 @@ impl Recognizer for RocmSmi {
         &["Concise Info", "PwrCap", "GPU[", "Package Power (W)", "ROCm System Management", "End of ROCm SMI"]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.concise || !self.columns.is_empty()
     }
 
-    fn table(&self) -> bool {
-        self.open()
+    fn in_table(&self) -> bool {
+        self.in_block()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim_ascii();
         if has(text, "ROCm System Management") || has(text, "Concise Info") {
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if has(text, "PwrCap") && has(text, "GPU%") {
             (self.concise, self.format) = (true, "rocm-smi-concise");
             let shares = text.split_ascii_whitespace().filter(|name| *name == "Fan" || name.ends_with('%'));
             self.shares = shares.count();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if has(text, "End of ROCm SMI") {
             self.concise = false;
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        if let Some((index, metric)) = text.strip_prefix("GPU[").and_then(leading) {
+        if let Some((index, metric)) = text.strip_prefix("GPU[").and_then(parse_leading_number) {
             return self.metric_line(index as u64, metric);
         }
         if text.starts_with("device,") {
             self.columns = owned_cells(text);
             self.format = "rocm-smi-csv";
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if let Some(card) = text.strip_prefix("card").filter(|_| !self.columns.is_empty()) {
-            let Some((index, _)) = leading(card) else { return Outcome::No };
+            let Some((index, _)) = parse_leading_number(card) else { return Outcome::NotRecognized };
             let columns = std::mem::take(&mut self.columns);
             for (name, cell) in columns.iter().zip(cells(text)).skip(1) {
                 self.named(index as u64, name, number(&cell));
             }
             self.columns = columns;
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        if self.concise { self.concise_row(text, line.whole) } else { Outcome::No }
+        if self.concise { self.concise_row(text, line.whole) } else { Outcome::NotRecognized }
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
-        let Some(map) = document.as_object() else { return Outcome::No };
+        let Some(map) = document.as_object() else { return Outcome::NotRecognized };
         let mut took = false;
         for (card, metrics) in map {
             let index = card.strip_prefix("card").and_then(number);
@@ -110,10 +110,10 @@ impl Recognizer for RocmSmi {
         if took {
             self.format = "rocm-smi-json";
         }
-        if took { Outcome::Took } else { Outcome::No }
+        if took { Outcome::Recognized } else { Outcome::NotRecognized }
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
@@ -123,15 +123,15 @@ impl Recognizer for RocmSmi {
         }
         let mut facts = Facts::default();
         facts.set("num_gpus", self.seen.len());
-        facts.some("power_w", listed(&self.power));
+        facts.set_optional("power_w", listed(&self.power));
         let total: f64 = self.power.values().filter_map(Series::mean).sum();
-        facts.some("total_power_w", (!self.power.is_empty()).then(|| tidy(total)));
-        facts.some("temp_c", listed(&self.temperature));
-        facts.some("power_cap_w", self.cap.map(tidy));
-        facts.some("vram_percent", listed(&self.used_percent));
-        facts.some("vram_used_bytes", listed(&self.used_bytes));
-        facts.some("vram_total_bytes", self.total_bytes.map(tidy));
-        facts.some("gpu_percent", listed(&self.busy));
+        facts.set_optional("total_power_w", (!self.power.is_empty()).then(|| number_to_json(total)));
+        facts.set_optional("temp_c", listed(&self.temperature));
+        facts.set_optional("power_cap_w", self.cap.map(number_to_json));
+        facts.set_optional("vram_percent", listed(&self.used_percent));
+        facts.set_optional("vram_used_bytes", listed(&self.used_bytes));
+        facts.set_optional("vram_total_bytes", self.total_bytes.map(number_to_json));
+        facts.set_optional("gpu_percent", listed(&self.busy));
         let snapshots = self.power.values().map(Series::len).max().unwrap_or(0);
         let mut notes = Vec::new();
         if snapshots > 1 {
@@ -146,7 +146,7 @@ impl Recognizer for RocmSmi {
             tool: "rocm_smi",
             format: self.format,
             kind: if self.power.is_empty() || snapshots > 1 { "gpu_samples" } else { "gpu_state" },
-            weight: Weight::State,
+            importance: Importance::State,
             facts,
             config,
             notes,
@@ -162,14 +162,18 @@ impl RocmSmi {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let index = words.first().and_then(|word| word.parse::<u64>().ok());
         let with = |units: &[&str]| -> Vec<Option<f64>> {
-            let of_unit = |word: &&&str| units.iter().any(|unit| leading(word).is_some_and(|(_, rest)| rest == *unit));
+            let of_unit = |word: &&&str| {
+                units.iter().any(|unit| parse_leading_number(word).is_some_and(|(_, rest)| rest == *unit))
+            };
             words.iter().filter(of_unit).map(|word| number(word)).collect()
         };
         let (watts, degrees, percents) =
             (with(&["W"]), with(&["°C", "C", "c", "\u{fffd}C", "\u{fffd}\u{fffd}C"]), with(&["%"]));
-        let (Some(index), true) = (index, !watts.is_empty() || percents.len() >= 2) else { return Outcome::No };
+        let (Some(index), true) = (index, !watts.is_empty() || percents.len() >= 2) else {
+            return Outcome::NotRecognized;
+        };
         if !whole && percents.len() < self.shares {
-            return Outcome::Skipped("a truncated row of rocm-smi");
+            return Outcome::Unusable("a truncated row of rocm-smi");
         }
         self.seen.insert(index);
         push(&mut self.power, index, watts.first().copied().flatten());
@@ -182,18 +186,18 @@ impl RocmSmi {
             push(&mut self.used_percent, index, *vram);
             push(&mut self.busy, index, *gpu);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Parses `GPU[0] : Current Socket Graphics Package Power (W): 130.0`.
     fn metric_line(&mut self, index: u64, rest: &str) -> Outcome {
         let Some((name, value)) = rest.trim_start_matches([']', ' ', '\t', ':']).rsplit_once(':') else {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
         if self.format.is_empty() {
             self.format = "rocm-smi-lines";
         }
-        if self.named(index, name, number(value)) { Outcome::Took } else { Outcome::No }
+        if self.named(index, name, number(value)) { Outcome::Recognized } else { Outcome::NotRecognized }
     }
 
     fn named(&mut self, index: u64, name: &str, value: Option<f64>) -> bool {
@@ -247,12 +251,12 @@ impl Recognizer for AmdSmi {
         &["GPU  ", "gpu,", "SOCKET_POWER:", "GPU: "]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         !self.columns.is_empty()
     }
 
-    fn table(&self) -> bool {
-        self.open()
+    fn in_table(&self) -> bool {
+        self.in_block()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
@@ -260,19 +264,19 @@ impl Recognizer for AmdSmi {
         // `amd-smi metric`: `GPU: 0` … `SOCKET_POWER: 182 W`
         if let Some(index) = text.strip_prefix("GPU: ").and_then(number) {
             self.current = Some(index as u64);
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
-        let watts = after(text, "SOCKET_POWER:").and_then(|text| quantity(text, Measure::Power, 1.0));
+        let watts = text_after(text, "SOCKET_POWER:").and_then(|text| quantity(text, Measure::Power, 1.0));
         if let (Some(watts), Some(gpu)) = (watts, self.current) {
             self.gpus.insert(gpu);
             self.n += 1;
             self.power(gpu, None, watts);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         // Rows are more frequent than headers, so try them first.
         if !self.columns.is_empty() {
             let outcome = if self.csv { self.row(cells(text).iter().map(Cow::as_ref)) } else { self.row(words(text)) };
-            if outcome == Outcome::Took {
+            if outcome == Outcome::Recognized {
                 return outcome;
             }
         }
@@ -281,21 +285,21 @@ impl Recognizer for AmdSmi {
         if is_head && !text.contains([',', '|', '[', ':']) {
             self.columns = words().map(column).collect();
             self.csv = false;
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         let lower = text.to_ascii_lowercase();
         if text.contains(',') && has(&lower, "gpu") && has(&lower, "power_usage") | has(&lower, "socket_power") {
             self.columns = cells(text).iter().map(|name| column(name)).collect();
             self.csv = true;
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     /// Parses the output of `amd-smi metric --json`: a list of devices, at the top or under `gpu_data`.
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
         let list = document.as_array().or_else(|| document.get("gpu_data").and_then(Value::as_array));
-        let mut outcome = Outcome::No;
+        let mut outcome = Outcome::NotRecognized;
         for device in list.into_iter().flatten() {
             let Some(gpu) = device.get("gpu").and_then(json_number) else { continue };
             // Values are numbers, or of the form {"value": 643, "unit": "W"}.
@@ -328,17 +332,17 @@ impl Recognizer for AmdSmi {
                     _ => push(self.metrics.entry(name).or_default(), gpu, Some(value)),
                 }
             }
-            outcome = Outcome::Took;
+            outcome = Outcome::Recognized;
         }
         outcome
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.devices.observed(out);
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        self.devices.append_observations(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -349,16 +353,16 @@ impl Recognizer for AmdSmi {
         facts.set("num_gpus", self.gpus.len());
         facts.set("n_records", self.n);
         let get = |name: &str| self.metrics.get(name).and_then(listed);
-        facts.some("power_w", get("power"));
+        facts.set_optional("power_w", get("power"));
         let power = self.metrics.get("power");
         let total: Option<f64> = power.map(|power| power.values().filter_map(Series::mean).sum());
-        facts.some("total_power_w", total.map(tidy));
-        facts.some("gfx_util_percent", get("gfx"));
-        facts.some("mem_util_percent", get("mem"));
-        facts.some("gpu_temp_c", get("temperature"));
-        facts.some("mem_temp_c", get("memory_temperature"));
-        facts.some("vram_used_mb", get("vram_used"));
-        facts.some("power_cap_w", get("cap"));
+        facts.set_optional("total_power_w", total.map(number_to_json));
+        facts.set_optional("gfx_util_percent", get("gfx"));
+        facts.set_optional("mem_util_percent", get("mem"));
+        facts.set_optional("gpu_temp_c", get("temperature"));
+        facts.set_optional("mem_temp_c", get("memory_temperature"));
+        facts.set_optional("vram_used_mb", get("vram_used"));
+        facts.set_optional("power_cap_w", get("cap"));
         let snapshots = power.and_then(|power| power.values().map(Series::len).max()).unwrap_or(0);
         let mut notes = Vec::new();
         if snapshots > 1 {
@@ -377,7 +381,7 @@ impl Recognizer for AmdSmi {
                 (false, false) => "amd-smi-monitor",
             },
             kind: if snapshots > 1 { "power" } else { "gpu_state" },
-            weight: if snapshots > 1 { Weight::Samples } else { Weight::State },
+            importance: if snapshots > 1 { Importance::Samples } else { Importance::State },
             facts,
             config,
             power: std::mem::take(&mut self.devices.samples),
@@ -401,14 +405,14 @@ impl AmdSmi {
                 }
                 continue;
             }
-            let Some(name) = self.columns.get(found) else { return Outcome::No };
+            let Some(name) = self.columns.get(found) else { return Outcome::NotRecognized };
             found += 1;
             if name.is_empty() || matches!(value, "" | "N/A" | "-") {
                 continue;
             }
             // A word that is not a value shows that the row belongs to another table.
-            let figure = leading(value).filter(|(_, rest)| rest.is_empty() || is_unit(rest));
-            let Some((value, _)) = figure.filter(|(value, _)| value.is_finite()) else { return Outcome::No };
+            let figure = parse_leading_number(value).filter(|(_, rest)| rest.is_empty() || is_unit(rest));
+            let Some((value, _)) = figure.filter(|(value, _)| value.is_finite()) else { return Outcome::NotRecognized };
             match *name {
                 "gpu" => gpu = Some(value),
                 "power" => power = Some(value),
@@ -418,7 +422,7 @@ impl AmdSmi {
             self.figures.push((name, value));
         }
         let (Some(gpu), true) = (gpu, found == self.columns.len() && self.figures.len() > 1) else {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
         let gpu = gpu.max(0.0) as u64;
         for (name, value) in self.figures.iter().filter(|(name, _)| *name != "power") {
@@ -430,7 +434,7 @@ impl AmdSmi {
             // The monitor prints Unix times in seconds.
             self.power(gpu, time, watts);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Adds a power sample. All statistics of power are of these samples.
@@ -471,5 +475,5 @@ fn is_unit(word: &str) -> bool {
     matches!(
         word,
         "W" | "%" | "C" | "°C" | "MHz" | "KB" | "KiB" | "MB" | "MiB" | "GB" | "GiB" | "V" | "MB/s" | "Mb/s" | "/"
-    ) || word.ends_with("°C") && leading(word).is_none()
+    ) || word.ends_with("°C") && parse_leading_number(word).is_none()
 }

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use crate::benchmark_json::PLACES;
+use crate::benchmark_json::FIELD_LOCATIONS;
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::reading::{Config, Context, Origin, Reading, Weight};
+use crate::reading::{Config, Context, Importance, Origin, Reading};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::training::{Run, Training};
 
@@ -22,7 +22,7 @@ impl Recognizer for Benchmark {
     }
 
     fn line(&mut self, _line: Line<'_>) -> Outcome {
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
@@ -31,10 +31,10 @@ impl Recognizer for Benchmark {
             && (document.get("gpu_info").is_some()
                 || known.iter().filter(|name| document.get(**name).is_some()).count() > 1);
         if !is_one || self.documents.len() >= 256 {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         self.documents.push(document.clone());
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -46,7 +46,7 @@ fn reading(document: &Value, context: &Context) -> Reading {
     let at = |group: &str, name: &str| document.get(group).and_then(|group| group.get(name));
     let number = |group: &str, name: &str| at(group, name).and_then(json_number);
     let mut config = Config::default();
-    for (group, name, ours) in PLACES {
+    for (group, name, ours) in FIELD_LOCATIONS {
         match at(group, name) {
             Some(Value::String(text)) => config.note(ours, text.as_str(), Origin::File),
             Some(value) => config.number(ours, json_number(value), Origin::File),
@@ -89,22 +89,22 @@ fn reading(document: &Value, context: &Context) -> Reading {
     training.runs.push(run);
 
     let mut facts = training.facts("steps", 1, context);
-    facts.some("platform", document.get("platform").cloned());
-    facts.some("device", config.value("device").cloned());
-    facts.some("reported_avg_step_time_s", number("performance_metrics", "avg_step_time_seconds"));
-    facts.some("reported_tokens_per_s_per_gpu", number("performance_metrics", "tokens_per_second_per_gpu"));
-    facts.some("reported_tokens_per_s", number("performance_metrics", "tokens_per_second"));
+    facts.set_optional("platform", document.get("platform").cloned());
+    facts.set_optional("device", config.value("device").cloned());
+    facts.set_optional("reported_avg_step_time_s", number("performance_metrics", "avg_step_time_seconds"));
+    facts.set_optional("reported_tokens_per_s_per_gpu", number("performance_metrics", "tokens_per_second_per_gpu"));
+    facts.set_optional("reported_tokens_per_s", number("performance_metrics", "tokens_per_second"));
     let stats = training.all().stats(&seconds, 1, context);
     let sizes = (config.get("global_batch_size"), config.get("seq_len"), config.get("num_gpus"));
     if let (Some(stats), (Some(batch), Some(length), Some(gpus))) = (stats, sizes) {
         facts.set("median_tokens_per_s_per_gpu", batch * length / stats.median / gpus);
     }
     facts.set("peak_memory_allocated_gb", memory.map_or(Value::Null, Value::from));
-    facts.some("avg_memory_allocated_gb", number("memory_metrics", "avg_memory_allocated_gb"));
+    facts.set_optional("avg_memory_allocated_gb", number("memory_metrics", "avg_memory_allocated_gb"));
     let reading = Reading {
         tool: "tprimat",
         format: "tprimat-result-json",
-        weight: Weight::Record,
+        importance: Importance::Record,
         facts,
         config,
         document: Some(Box::new(document.clone())),

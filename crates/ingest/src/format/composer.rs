@@ -2,10 +2,10 @@
 //! loss/train/total: 11.5012`.
 
 use crate::lines::Line;
-use crate::reading::{Origin, tidy};
+use crate::reading::{Origin, number_to_json};
 use crate::recognizer::Outcome;
 use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER_GPU, TOKENS_PER_GPU};
-use crate::text::{after, find, number, whole};
+use crate::text::{find, number, parse_integer, text_after};
 use crate::training::Step;
 
 /// Recognizer of Composer.
@@ -32,26 +32,26 @@ impl StepFormat for Lines {
         ..Spec::DEFAULT
     };
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.block.is_some()
     }
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text.trim();
-        if let Some(counter) = text.strip_suffix("]:").and_then(|text| after(text, "[batch=")) {
+        if let Some(counter) = text.strip_suffix("]:").and_then(|text| text_after(text, "[batch=")) {
             self.close(log);
-            let step = whole(counter);
+            let step = parse_integer(counter);
             if step.is_none() {
-                return Outcome::Skipped("a Composer block without a batch number");
+                return Outcome::Unusable("a Composer block without a batch number");
             }
-            let planned = counter.split_once('/').and_then(|(_, planned)| whole(planned));
+            let planned = counter.split_once('/').and_then(|(_, planned)| parse_integer(planned));
             self.block = Some(Step { step, planned, line: line.number, ..Step::default() });
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         let Some((name, value)) = text.strip_prefix("Train ").and_then(|text| text.split_once(": ")) else {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
-        let (Some(step), Some(value)) = (&mut self.block, number(value)) else { return Outcome::No };
+        let (Some(step), Some(value)) = (&mut self.block, number(value)) else { return Outcome::NotRecognized };
         match name {
             "throughput/batches_per_sec" => step.seconds = (value > 0.0).then(|| 1.0 / value),
             "throughput/tokens_per_sec" => self.total = Some(value),
@@ -66,7 +66,7 @@ impl StepFormat for Lines {
             name if find(name, "l2_norm/grad/global").is_some() => step.grad_norm = Some(value),
             _ => {}
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Ends the block. A block without rate and loss is not a record.
@@ -83,7 +83,7 @@ impl StepFormat for Lines {
     fn summarize(self, summary: &mut Summary<'_>) {
         if let Some((total, of_one)) = self.rates.filter(|(_, of_one)| *of_one > 0.0) {
             let gpus = (total / of_one).round();
-            summary.facts.set("num_gpus_implied", tidy(gpus));
+            summary.facts.set("num_gpus_implied", number_to_json(gpus));
             summary.config.number("num_gpus", Some(gpus), Origin::Derived("tokens/s / tokens/s/device"));
         }
     }

@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::lines::Line;
 use crate::observation::Observation;
 use crate::prometheus::{Sample, answer, sample};
-use crate::reading::{Context, Facts, Origin, Reading, Weight, object, tidy};
+use crate::reading::{Context, Facts, Importance, Origin, Reading, number_to_json, object};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::reports::Agreed;
+use crate::reports::CommonSettings;
 
-use super::power::{Devices, TOO_MANY};
+use super::power::{Devices, TOO_MANY_DEVICES};
 
 /// Integers of at least this value are DCGM's blank values: not found, not supported, no permission (dcgm_structs.h).
 const BLANK: f64 = 9.223_372_036_854_775e18;
@@ -25,7 +25,7 @@ pub struct Exporter {
     /// Devices as host, GPU and MIG instance, separated by line breaks.
     gpus: BTreeSet<String>,
     samples: u64,
-    settings: Agreed,
+    settings: CommonSettings,
     /// Power of all scrapes.
     power: Devices,
     scrapes: BTreeMap<String, u64>,
@@ -39,32 +39,32 @@ impl Recognizer for Exporter {
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim_ascii();
         if text.starts_with('#') && text.contains("DCGM_FI_") {
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         if !text.starts_with("DCGM_FI_") {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         match sample(text).filter(|_| text.contains('{')) {
             Some(sample) => self.take(&sample),
-            None => Outcome::Skipped("a DCGM sample without its labels or value"),
+            None => Outcome::Unusable("a DCGM sample without its labels or value"),
         }
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
         let samples = answer(document);
-        let mut outcome = Outcome::No;
+        let mut outcome = Outcome::NotRecognized;
         for sample in samples.iter().filter(|sample| sample.name.starts_with("DCGM_FI_")) {
             outcome = self.take(sample);
         }
         outcome
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.power.observed(out);
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        self.power.append_observations(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -72,7 +72,7 @@ impl Recognizer for Exporter {
             return Vec::new();
         }
         let names = self.names();
-        let plain = |value: &Option<f64>| value.map_or(Value::Null, tidy);
+        let plain = |value: &Option<f64>| value.map_or(Value::Null, number_to_json);
         let metrics = self.metrics.iter().map(|(name, by_gpu)| {
             let value = if names.len() == 1 {
                 by_gpu.values().next().map_or(Value::Null, plain)
@@ -84,7 +84,7 @@ impl Recognizer for Exporter {
         });
         let mut facts = Facts::default();
         facts.set("metrics", Value::Object(object(metrics)));
-        facts.some("gpu", names.values().next().cloned());
+        facts.set_optional("gpu", names.values().next().cloned());
         facts.set("num_gpus", names.len());
         facts.set("n_records", self.samples);
         let scrapes = self.scrapes.values().copied().max().unwrap_or(0);
@@ -103,7 +103,7 @@ impl Recognizer for Exporter {
             tool: "dcgm",
             format: "dcgm-exporter",
             kind: if scrapes > 1 && self.power.has_power() { "power" } else { "gpu_state" },
-            weight: if scrapes > 1 { Weight::Samples } else { Weight::State },
+            importance: if scrapes > 1 { Importance::Samples } else { Importance::State },
             facts,
             config,
             power: std::mem::take(&mut self.power.samples),
@@ -117,7 +117,7 @@ impl Recognizer for Exporter {
 impl Exporter {
     fn take(&mut self, sample: &Sample<'_>) -> Outcome {
         if self.gpus.len() >= 4096 || self.metrics.len() >= 4096 {
-            return Outcome::Skipped("a sample beyond the limit of 4096 devices or metrics");
+            return Outcome::Unusable("a sample beyond the limit of 4096 devices or metrics");
         }
         let label = |names: &[&str]| names.iter().find_map(|name| sample.labels.get(name)).unwrap_or_default();
         // GPUs with the same index on different hosts are different devices, and so are different MIG instances of a
@@ -127,20 +127,20 @@ impl Exporter {
         let value = sample.value;
         let blank = !value.is_finite() || value >= BLANK || (BLANK_FP64..BLANK_FP64 + 64.0).contains(&value);
         if let Some(device) = sample.labels.get("modelName") {
-            self.settings.state("device", device);
+            self.settings.add("device", device);
         }
         let known = self.metrics.entry(sample.name.to_owned()).or_default();
         known.insert(key.clone(), (!blank).then_some(value));
         if sample.name == "DCGM_FI_DEV_POWER_USAGE" && !blank {
             let Some(device) = self.power.index(key.replace('\n', " ").trim()) else {
-                return Outcome::Skipped(TOO_MANY);
+                return Outcome::Unusable(TOO_MANY_DEVICES);
             };
             *self.scrapes.entry(key.clone()).or_default() += 1;
             self.power.push(device, sample.at, value);
         }
         self.gpus.insert(key);
         self.samples += 1;
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Returns the display names of the devices: the GPU index, prefixed with the host if there are several, and

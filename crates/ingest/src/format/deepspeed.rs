@@ -3,11 +3,11 @@
 use crate::lines::Line;
 use crate::observation::Observation;
 use crate::quantity::gigabytes;
-use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Importance, Origin, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
-use crate::text::{after, has, leading, number_after, unix_seconds, whole};
-use crate::training::{Step, Training, ends};
+use crate::text::{has, number_after, parse_integer, parse_leading_number, text_after, unix_seconds};
+use crate::training::{Step, Training, series_ends};
 
 /// Recognizer of DeepSpeed.
 #[derive(Debug, Default)]
@@ -35,17 +35,17 @@ impl Recognizer for DeepSpeed {
         }
         if let Some(skipped) = number_after(text, "skipped=").filter(|_| has(text, "step=") && has(text, "lr=[")) {
             self.skipped = Some(skipped);
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         if has(text, "iter time (s):") {
             return self.pipeline(line);
         }
-        Outcome::No
+        Outcome::NotRecognized
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.timer.observed(out);
-        self.pipeline.observed(out);
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        self.timer.append_observations(out);
+        self.pipeline.append_observations(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -53,7 +53,8 @@ impl Recognizer for DeepSpeed {
         if !self.pipeline.is_empty() {
             let facts = self.pipeline.facts("global_steps", 1, context);
             let format = "deepspeed-pipeline";
-            let reading = Reading { tool: "deepspeed", format, weight: Weight::Steps, facts, ..Reading::default() };
+            let reading =
+                Reading { tool: "deepspeed", format, importance: Importance::Steps, facts, ..Reading::default() };
             out.push(self.pipeline.clone().reading(reading, 1, context));
         }
         if !self.current.is_empty() {
@@ -71,13 +72,13 @@ impl DeepSpeed {
         let running = number_after(text, "RunningAvgSamplesPerSec=");
         let current = number_after(text, "CurrSamplesPerSec=").or_else(|| number_after(text, " SamplesPerSec="));
         let Some(current) = current else {
-            return Outcome::Skipped("a DeepSpeed throughput line without the current rate");
+            return Outcome::Unusable("a DeepSpeed throughput line without the current rate");
         };
         let step = number_after(text, "global_step=").map(|step| step as u64).or_else(|| {
-            let rest = after(text, ":stop]")?;
-            whole(leading(rest)?.1.strip_prefix('/')?)
+            let rest = text_after(text, ":stop]")?;
+            parse_integer(parse_leading_number(rest)?.1.strip_prefix('/')?)
         });
-        let most = after(text, "MaxMemAllocated=").and_then(|text| gigabytes(text, 1.0));
+        let most = text_after(text, "MaxMemAllocated=").and_then(|text| gigabytes(text, 1.0));
         let new = self.timer.push(Step {
             step,
             // Samples per second, stored here so that copies are detected by the rate: the line has no step time.
@@ -87,17 +88,17 @@ impl DeepSpeed {
             ..Step::default()
         });
         if !new {
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         self.current.push(current);
         self.running = running.or(self.running);
-        self.memory = after(text, " MemAllocated=").and_then(|text| gigabytes(text, 1.0)).or(self.memory);
+        self.memory = text_after(text, " MemAllocated=").and_then(|text| gigabytes(text, 1.0)).or(self.memory);
         if let (Some(step), Some(at)) = (step, text.strip_prefix('[').and_then(unix_seconds))
             && self.instants.len() < 4096
         {
             self.instants.push((self.timer.runs.len(), step, at, current));
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Parses `steps: 10 loss: 2.30 iter time (s): 0.512 samples/sec: 62.5`.
@@ -105,7 +106,7 @@ impl DeepSpeed {
         let text = line.text;
         let seconds = number_after(text, "iter time (s)").filter(|seconds| *seconds > 0.0);
         let (Some(step), Some(seconds)) = (number_after(text, "steps"), seconds) else {
-            return Outcome::Skipped("a DeepSpeed pipeline line without step or time");
+            return Outcome::Unusable("a DeepSpeed pipeline line without step or time");
         };
         let rate = number_after(text, "samples/sec");
         self.pipeline.push(Step {
@@ -116,7 +117,7 @@ impl DeepSpeed {
             line: line.number,
             ..Step::default()
         });
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Infers the global batch size of a run, which the log does not state, as samples per second times seconds per
@@ -143,7 +144,7 @@ impl DeepSpeed {
 
     fn throughput_reading(self, context: &Context) -> Reading {
         let mut config = Config::default();
-        let hint = ["gbs", "globalbatchsize", "bs"].iter().find_map(|name| context.hint(name));
+        let hint = ["gbs", "globalbatchsize", "bs"].iter().find_map(|name| context.number_in_file_name(name));
         config.number("global_batch_size", hint, Origin::FileName);
         config.merge(&context.settings);
         let how = Origin::Derived("samples/s x seconds between steps");
@@ -156,11 +157,11 @@ impl DeepSpeed {
         let mut facts = self.timer.facts("global_steps", 1, context);
         let all = self.timer.all();
         let stats = all.stats(&self.current, 1, context);
-        facts.some("samples_per_s_current", stats.map(|stats| stats.json()));
-        facts.some("samples_per_s_running_avg_last", self.running);
-        facts.some("mem_allocated_gb", self.memory);
-        facts.some("max_mem_allocated_gb", all.memory.max());
-        facts.some("skipped_iterations_total", self.skipped.map(tidy));
+        facts.set_optional("samples_per_s_current", stats.map(|stats| stats.json()));
+        facts.set_optional("samples_per_s_running_avg_last", self.running);
+        facts.set_optional("mem_allocated_gb", self.memory);
+        facts.set_optional("max_mem_allocated_gb", all.memory.max());
+        facts.set_optional("skipped_iterations_total", self.skipped.map(number_to_json));
         let mut notes = Vec::new();
         // A batch size stated before the first run does not apply to runs that start later.
         let one = derived.iter().skip(1).all(|derived| *derived == config.get("global_batch_size"));
@@ -174,11 +175,11 @@ impl DeepSpeed {
                 notes.push(missing.to_owned());
             }
         }
-        facts.some("samples_per_s", ends(&self.current));
+        facts.set_optional("samples_per_s", series_ends(&self.current));
         let mut reading = Reading {
             tool: "deepspeed",
             format: "deepspeed-throughput",
-            weight: Weight::Steps,
+            importance: Importance::Steps,
             facts,
             config,
             notes,

@@ -3,7 +3,7 @@
 use crate::lines::Line;
 use crate::observation::Observation;
 use crate::quantity::seconds_after;
-use crate::reading::{Config, Context, Origin, Reading, Weight};
+use crate::reading::{Config, Context, Importance, Origin, Reading};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 use crate::text::{has, number_after};
@@ -83,12 +83,12 @@ impl Recognizer for DeepSpeedChat {
         if number_after(text, ", Rank") == Some(0.0) && has(text, "Step:") {
             return self.chat_counter(text, "Epoch", "Step", "loss");
         }
-        Outcome::No
+        Outcome::NotRecognized
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.rlhf.observed(out);
-        self.sft.observed(out);
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        self.rlhf.append_observations(out);
+        self.sft.append_observations(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -99,13 +99,13 @@ impl Recognizer for DeepSpeedChat {
             let how = Origin::Derived("samples/s x seconds per step");
             config.number("global_batch_size", self.rlhf_batch(), how);
             let all = self.rlhf.all();
-            facts.some("generate_time_s", all.stats(&self.generate, 1, context).map(|stats| stats.json()));
-            facts.some("training_time_s", all.stats(&self.training_time, 1, context).map(|stats| stats.json()));
-            facts.some("samples_per_s_avg_last", self.rlhf_rate);
+            facts.set_optional("generate_time_s", all.stats(&self.generate, 1, context).map(|stats| stats.json()));
+            facts.set_optional("training_time_s", all.stats(&self.training_time, 1, context).map(|stats| stats.json()));
+            facts.set_optional("samples_per_s_avg_last", self.rlhf_rate);
             let reading = Reading {
                 tool: "deepspeed",
                 format: "deepspeed-chat-rlhf",
-                weight: Weight::Result,
+                importance: Importance::Result,
                 facts,
                 config,
                 ..Reading::default()
@@ -115,7 +115,7 @@ impl Recognizer for DeepSpeedChat {
         if !self.sft.is_empty() {
             let facts = self.sft.facts("steps", 1, context);
             let (format, config) = ("deepspeed-chat-sft", self.config.clone());
-            let (tool, weight) = ("deepspeed", Weight::Steps);
+            let (tool, weight) = ("deepspeed", Importance::Steps);
             let (mut sft, mut notes) = (self.sft.clone(), Vec::new());
             let accumulated = context.settings.get("gradient_accumulation_steps").filter(|steps| *steps > 1.0);
             if let Some(steps) = accumulated {
@@ -123,7 +123,7 @@ impl Recognizer for DeepSpeedChat {
                 let batch = context.settings.get("global_batch_size").map(|batch| batch / steps);
                 sft.runs.iter_mut().for_each(|run| run.batch = batch);
             }
-            let reading = Reading { tool, format, weight, facts, config, notes, ..Reading::default() };
+            let reading = Reading { tool, format, importance: weight, facts, config, notes, ..Reading::default() };
             out.push(sft.reading(reading, 1, context));
         }
         out
@@ -133,17 +133,17 @@ impl Recognizer for DeepSpeedChat {
 impl DeepSpeedChat {
     /// Parses the step and loss that a line states for the timing below it.
     fn chat_counter(&mut self, text: &str, epoch: &str, step: &str, loss: &str) -> Outcome {
-        let Some(step) = number_after(text, step).filter(|step| *step >= 0.0) else { return Outcome::No };
+        let Some(step) = number_after(text, step).filter(|step| *step >= 0.0) else { return Outcome::NotRecognized };
         let epoch = number_after(text, epoch).map(|epoch| epoch.max(0.0) as u64);
         self.pending = (Some(self.counter.step(epoch, step as u64)), number_after(text, loss));
-        Outcome::Noted
+        Outcome::Settings
     }
 
     /// Parses `|E2E latency=7.99s |Gather latency=0.00s (0.00%) |Generate time=5.26s (65.81%) |Training time=2.52s …`.
     fn chat(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         let Some(seconds) = seconds_after(text, "E2E latency=", 1.0) else {
-            return Outcome::Skipped("an RLHF step without its latency");
+            return Outcome::Unusable("an RLHF step without its latency");
         };
         let (step, loss) = std::mem::take(&mut self.pending);
         let new = self.rlhf.push(Step { step, seconds: Some(seconds), loss, line: line.number, ..Step::default() });
@@ -159,7 +159,7 @@ impl DeepSpeedChat {
             }
             self.rlhf_rate = number_after(text, "AvgSamplesPerSec=").or(self.rlhf_rate);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Parses the form of newer versions with three lines per step: `End-to-End => Latency: 3.79s, TFLOPs: 10.87,
@@ -167,7 +167,7 @@ impl DeepSpeedChat {
     fn chat_block(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         let Some(seconds) = seconds_after(text, "=> Latency:", 1.0) else {
-            return Outcome::Skipped("an RLHF step without its latency");
+            return Outcome::Unusable("an RLHF step without its latency");
         };
         if has(text, "Generation") {
             self.generate.push(seconds);
@@ -187,7 +187,7 @@ impl DeepSpeedChat {
                 ..Step::default()
             });
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Parses a step of the first two stages: `Model Parameters: 1.3 B, Latency: 0.65s, TFLOPs: 45.2, Samples/sec:
@@ -195,7 +195,7 @@ impl DeepSpeedChat {
     fn chat_step(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         let Some(seconds) = seconds_after(text, "Latency:", 1.0).filter(|seconds| *seconds > 0.0) else {
-            return Outcome::Skipped("a step of DeepSpeed-Chat without its latency");
+            return Outcome::Unusable("a step of DeepSpeed-Chat without its latency");
         };
         self.config.number("parameters_billion", number_after(text, "Model Parameters:"), Origin::File);
         self.config.number("seq_len", number_after(text, "Sequence Length:"), Origin::File);
@@ -210,7 +210,7 @@ impl DeepSpeedChat {
             line: line.number,
             ..Step::default()
         });
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Returns the global batch size of RLHF, if rates and times give an integer.

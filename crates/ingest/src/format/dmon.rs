@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use crate::lines::Line;
 use crate::observation::Observation;
-use crate::reading::{Context, Facts, Reading, Weight, tidy};
+use crate::reading::{Context, Facts, Importance, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
-use crate::text::{leading, unix_seconds, words};
+use crate::text::{parse_leading_number, unix_seconds, words};
 
-use super::power::{Devices, TOO_MANY};
+use super::power::{Devices, TOO_MANY_DEVICES};
 
 /// Tool that printed the current table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,12 +54,12 @@ impl Recognizer for Dmon {
         &["# gpu ", " gpu  ", "#gpu,", "# gpu,", "#Entity", "# Entity", "# Idx"]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.kind != Kind::Nothing
     }
 
-    fn table(&self) -> bool {
-        self.open()
+    fn in_table(&self) -> bool {
+        self.in_block()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
@@ -70,29 +70,29 @@ impl Recognizer for Dmon {
             let first = words.first().copied().unwrap_or_default();
             if first == "Entity" && words.len() > 1 {
                 self.begin(Kind::Dcgm, &words);
-                return Outcome::Took;
+                return Outcome::Recognized;
             }
             if words.contains(&"gpu") && (words.contains(&"pwr") || words.contains(&"sm") || words.contains(&"fb")) {
                 self.begin(Kind::Smi, &words);
-                return Outcome::Took;
+                return Outcome::Recognized;
             }
             let units = self.kind != Kind::Nothing && (words.contains(&"Idx") || words.contains(&"YYYYMMDD"));
-            return if units { Outcome::Took } else { Outcome::No };
+            return if units { Outcome::Recognized } else { Outcome::NotRecognized };
         }
         match self.kind {
-            Kind::Nothing => Outcome::No,
-            Kind::Dcgm if text == "Id" || text == "ID" => Outcome::Took,
+            Kind::Nothing => Outcome::NotRecognized,
+            Kind::Dcgm if text == "Id" || text == "ID" => Outcome::Recognized,
             Kind::Dcgm => self.dcgm_row(text),
             Kind::Smi => self.smi_row(text),
         }
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.devices.observed(out);
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        self.devices.append_observations(out);
     }
 
     fn finish(mut self: Box<Self>, _context: &Context) -> Vec<Reading> {
@@ -102,32 +102,32 @@ impl Recognizer for Dmon {
         let mut facts = Facts::default();
         facts.set("n_records", self.n);
         facts.set("num_gpus", self.devices.len());
-        let listed = |series: &Series| -> Value { series.kept().iter().map(|value| tidy(*value)).collect() };
+        let listed = |series: &Series| -> Value { series.kept().iter().map(|value| number_to_json(*value)).collect() };
         let has_power = self.devices.has_power();
         if self.dcgm {
             for (name, series) in self.series.iter().filter(|(_, series)| !series.is_empty()) {
                 facts.set(name.as_str(), listed(series));
-                facts.some(format!("mean_{name}"), series.mean());
+                facts.set_optional(format!("mean_{name}"), series.mean());
             }
             self.devices.facts(&mut facts);
         } else {
             let of = |name: &str| self.series.iter().find(|(known, _)| known == name).map(|(_, series)| series);
             if let Some(power) = of("pwr") {
                 facts.set("power_w", listed(power));
-                facts.some("mean_power_w", power.mean());
+                facts.set_optional("mean_power_w", power.mean());
             }
             self.devices.facts(&mut facts);
             for (name, ours) in [("sm", "sm_percent_mean"), ("mem", "mem_percent_mean")] {
-                facts.some(ours, of(name).and_then(Series::mean));
+                facts.set_optional(ours, of(name).and_then(Series::mean));
             }
-            facts.some("memory_used_mb_max", of("fb").and_then(Series::max).map(tidy));
+            facts.set_optional("memory_used_mb_max", of("fb").and_then(Series::max).map(number_to_json));
         }
         let (tool, format) = if self.dcgm { ("dcgm", "dcgmi-dmon") } else { ("nvidia_smi", "nvidia-smi-dmon") };
         vec![Reading {
             tool,
             format,
             kind: if has_power && !self.dcgm { "power" } else { "gpu_samples" },
-            weight: Weight::Samples,
+            importance: Importance::Samples,
             facts,
             power: std::mem::take(&mut self.devices.samples),
             devices: self.devices.names,
@@ -165,10 +165,10 @@ impl Dmon {
     /// Parses `GPU 0     61      0.367`.
     fn dcgm_row(&mut self, text: &str) -> Outcome {
         let Some(rest) = ["GPU ", "GPU-I ", "CI ", "CPU "].iter().find_map(|name| text.strip_prefix(name)) else {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
         if words(rest).count() != self.columns.len() {
-            return Outcome::Skipped("a sample whose number of columns differs from the header");
+            return Outcome::Unusable("a sample whose number of columns differs from the header");
         }
         self.row(rest)
     }
@@ -180,20 +180,22 @@ impl Dmon {
             match self.columns.get(found) {
                 Some(Column::Device) => device = word,
                 // A word that is not a value shows that the row belongs to another table.
-                Some(Column::Figure(_)) if figure(word).is_none() && !blank(word) => return Outcome::No,
+                Some(Column::Figure(_)) if figure(word).is_none() && !blank_line(word) => {
+                    return Outcome::NotRecognized;
+                }
                 _ => {}
             }
             found += 1;
         }
         let numbered = !device.is_empty() && device.bytes().all(|byte| byte.is_ascii_digit());
         if found != self.columns.len() || found < 2 || !numbered {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         self.row(text)
     }
 
     /// Returns a time of day as a time that keeps increasing after midnight.
-    fn through_midnight(&mut self, at: f64) -> f64 {
+    fn monotonic_time(&mut self, at: f64) -> f64 {
         const DAY: f64 = 86_400.0;
         if self.latest - (at + self.days) > DAY / 2.0 {
             self.days += DAY;
@@ -219,24 +221,24 @@ impl Dmon {
                 }
             }
         }
-        let Some(device) = self.devices.index(id) else { return Outcome::Skipped(TOO_MANY) };
+        let Some(device) = self.devices.index(id) else { return Outcome::Unusable(TOO_MANY_DEVICES) };
         self.n += 1;
         if let Some(watts) = watts {
             // `-o DT` prepends `20240131 12:34:56`, `-o T` only the time of day.
             let at = time.and_then(|time| unix_seconds(&format!("{} {time}", date.unwrap_or("19700101"))));
-            let at = at.map(|at| if date.is_some() { at } else { self.through_midnight(at) });
+            let at = at.map(|at| if date.is_some() { at } else { self.monotonic_time(at) });
             self.devices.push(device, at, watts);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 }
 
 /// Whether a word stands for an unknown value.
-fn blank(word: &str) -> bool {
+fn blank_line(word: &str) -> bool {
     matches!(word, "-" | "N/A" | "[N/A]")
 }
 
 /// Parses a word that is entirely a number, unlike `-` and `N/A`.
 fn figure(word: &str) -> Option<f64> {
-    leading(word).filter(|(value, rest)| rest.is_empty() && value.is_finite()).map(|(value, _)| value)
+    parse_leading_number(word).filter(|(value, rest)| rest.is_empty() && value.is_finite()).map(|(value, _)| value)
 }

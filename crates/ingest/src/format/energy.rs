@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::lines::Line;
-use crate::reading::{Context, Facts, Reading, Weight};
+use crate::reading::{Context, Facts, Importance, Reading};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::text::{after, between, cells, has, number, number_after, owned_cells, plain_number};
+use crate::text::{cells, has, number, number_after, owned_cells, plain_number, text_after, text_between};
 
 /// Recognizer of Zeus: `start_time,window_name,elapsed_time,gpu0_energy,…`.
 #[derive(Debug, Default)]
@@ -23,38 +23,38 @@ impl Recognizer for Zeus {
         &["window_name", "gpu_energy={", "Measurement("]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         !self.columns.is_empty()
     }
 
-    fn table(&self) -> bool {
-        self.open()
+    fn in_table(&self) -> bool {
+        self.in_block()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim_ascii();
         if has(text, "window_name") && has(text, "energy") && text.contains(',') {
             self.columns = owned_cells(text);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        if let Some(energies) = between(text, "gpu_energy={", "}") {
+        if let Some(energies) = text_between(text, "gpu_energy={", "}") {
             // `Measurement(time=24.0, gpu_energy={0: 6224.8, 1: 6100.1}, …)`
             let joules: f64 =
                 energies.split(',').filter_map(|pair| pair.split_once(':')).filter_map(|(_, j)| number(j)).sum();
             let Some(seconds) = number_after(text, "time=") else {
-                return Outcome::Skipped("a Zeus measurement without a time");
+                return Outcome::Unusable("a Zeus measurement without a time");
             };
             self.printed = true;
-            let name =
-                between(text, "window '", "'").map_or_else(|| format!("window {}", self.windows.len()), str::to_owned);
+            let name = text_between(text, "window '", "'")
+                .map_or_else(|| format!("window {}", self.windows.len()), str::to_owned);
             return self.push(name, seconds, joules);
         }
         if self.columns.is_empty() {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let values = cells(text);
         if values.len() != self.columns.len() {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let pairs = || self.columns.iter().zip(&values);
         let find = |name: &str| pairs().find(|(column, _)| *column == name).map(|(_, value)| value.as_ref());
@@ -66,11 +66,11 @@ impl Recognizer for Zeus {
                 let name = name.to_owned();
                 self.push(name, seconds, joules.iter().sum())
             }
-            _ => Outcome::Skipped("a Zeus window without time or energy"),
+            _ => Outcome::Unusable("a Zeus window without time or energy"),
         }
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
@@ -90,13 +90,13 @@ impl Recognizer for Zeus {
             .collect();
         facts.set("results", results);
         let least = self.windows.iter().min_by(|a, b| a.2.total_cmp(&b.2));
-        facts.some("min_energy_window", least.map(|(name, ..)| name.as_str()));
+        facts.set_optional("min_energy_window", least.map(|(name, ..)| name.as_str()));
         facts.set("energy_j_sum", self.windows.iter().map(|(.., joules)| joules).sum::<f64>());
         vec![Reading {
             tool: "zeus",
             format: if self.printed { "zeus-measurement" } else { "zeus-window-csv" },
             kind: "energy_windows",
-            weight: Weight::Samples,
+            importance: Importance::Samples,
             facts,
             ..Reading::default()
         }]
@@ -108,7 +108,7 @@ impl Zeus {
         if self.windows.len() < 1 << 16 {
             self.windows.push((name, seconds, joules));
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 }
 
@@ -128,32 +128,32 @@ impl Recognizer for CodeCarbon {
         &["energy_consumed", "codecarbon INFO"]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         !self.columns.is_empty()
     }
 
-    fn table(&self) -> bool {
-        self.open()
+    fn in_table(&self) -> bool {
+        self.in_block()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim_ascii();
         if has(text, "energy_consumed") && has(text, "emissions") && text.contains(',') {
             self.columns = owned_cells(text);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if has(text, "codecarbon INFO") {
             return self.log(text);
         }
         if self.columns.is_empty() {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let values = cells(text);
         if values.len() != self.columns.len() {
             return if values.len() > 8 {
-                Outcome::Skipped("a CodeCarbon record whose number of columns differs from the header")
+                Outcome::Unusable("a CodeCarbon record whose number of columns differs from the header")
             } else {
-                Outcome::No
+                Outcome::NotRecognized
             };
         }
         let find = |name: &str| {
@@ -173,10 +173,10 @@ impl Recognizer for CodeCarbon {
             self.energy.push(energy);
             self.duration.push(duration);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
@@ -186,7 +186,7 @@ impl Recognizer for CodeCarbon {
             tool: "codecarbon",
             format,
             kind: "energy_windows",
-            weight: Weight::Samples,
+            importance: Importance::Samples,
             facts,
             notes: vec!["records of a run are cumulative and are not summed".to_owned()],
             ..Reading::default()
@@ -219,21 +219,21 @@ impl CodeCarbon {
             ("Energy consumed for all CPUs", "cpu_energy_kwh_last", Some(("Total CPU Power", "cpu_power_w_last"))),
             ("Energy consumed for RAM", "ram_energy_kwh_last", Some(("RAM Power", "ram_power_w_last"))),
         ] {
-            let Some(rest) = after(text, mark) else { continue };
+            let Some(rest) = text_after(text, mark) else { continue };
             if let Some(value) = number_after(rest, "") {
                 self.logged.insert(energy, value);
             }
             if let Some((value, name)) = power.and_then(|(mark, name)| Some((number_after(rest, mark)?, name))) {
                 self.logged.insert(name, value);
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if let Some(total) =
             number(text.rsplit(']').next().unwrap_or_default()).filter(|_| has(text, "kWh of electricity"))
         {
             self.logged.insert("energy_kwh_last", total);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        Outcome::No
+        Outcome::NotRecognized
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::json::json_number;
 use crate::lines::Line;
 use crate::quantity::Measure;
-use crate::reading::{Config, Context, Origin, Reading, Weight};
+use crate::reading::{Config, Context, Importance, Origin, Reading};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::reports::Reports;
 use crate::text::{has, number, owned_cells};
@@ -38,11 +38,11 @@ impl Recognizer for GenAiPerf {
         &["| LLM Metrics", "Statistic ", "Metric,avg", "Metric,Value", "Metric ┃", "NVIDIA AIPerf", "NVIDIA GenAI-Perf"]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.open != Open::Nothing
     }
 
-    fn blank(&mut self) {
+    fn blank_line(&mut self) {
         if self.open == Open::Csv {
             self.open = Open::Nothing;
         }
@@ -53,12 +53,12 @@ impl Recognizer for GenAiPerf {
         if has(text, "GenAI-Perf |") {
             self.begin();
             self.tool = Some("genai_perf");
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         if has(text, "AIPerf |") {
             self.begin();
             self.tool = Some("aiperf");
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         if text.starts_with("Metric,") {
             self.flush();
@@ -72,24 +72,24 @@ impl Recognizer for GenAiPerf {
             if self.columns.iter().any(|column| matches!(column.as_str(), "sum" | "p1" | "std")) {
                 self.tool = Some("aiperf");
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if text.contains(['┃', '│', '|']) && (has(text, "Statistic") || has(text, "Metric")) && has(text, "avg") {
             self.begin();
             self.columns = table_cells(text).into_iter().skip(1).collect();
             self.open = Open::Table;
             self.shape = "table";
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         match self.open {
-            Open::Nothing => Outcome::No,
+            Open::Nothing => Outcome::NotRecognized,
             Open::Csv => {
                 let mut row = owned_cells(text).into_iter();
                 let label = row.next().unwrap_or_default();
                 let values: Vec<String> = row.collect();
                 // A sentence with commas is not a row.
                 if values.is_empty() || values.len() > self.columns.len() {
-                    return Outcome::No;
+                    return Outcome::NotRecognized;
                 }
                 self.row(&label, &values)
             }
@@ -98,10 +98,10 @@ impl Recognizer for GenAiPerf {
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
-        let Some(map) = document.as_object() else { return Outcome::No };
+        let Some(map) = document.as_object() else { return Outcome::NotRecognized };
         let metric = |name: &str| map.get(name).and_then(Value::as_object).filter(|block| block.contains_key("unit"));
         if metric("request_latency").is_none() || metric("request_throughput").is_none() {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         self.begin();
         let aiperf = ["telemetry_data", "benchmark_duration", "was_cancelled", "aiperf_version", "cli_command"];
@@ -133,7 +133,7 @@ impl Recognizer for GenAiPerf {
             self.reports.set("concurrency", concurrency.clone());
         }
         self.reports.begin();
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -164,7 +164,7 @@ impl Recognizer for GenAiPerf {
             tool,
             format,
             kind: "serving",
-            weight: Weight::Result,
+            importance: Importance::Result,
             facts,
             config: self.config,
             notes,
@@ -178,13 +178,13 @@ impl GenAiPerf {
         if text.starts_with(['└', '╰']) {
             self.flush();
             self.open = Open::Nothing;
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if text.starts_with(['┏', '┡', '├', '┣', '+']) {
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if !text.starts_with(['│', '┃', '|']) {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let mut row = table_cells(text).into_iter();
         let label = row.next().unwrap_or_default();
@@ -194,12 +194,12 @@ impl GenAiPerf {
                 above.push(' ');
                 above.push_str(&label);
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         // `(per` and `sec)` may be the wrapped part of a label whose values are on its first line.
         self.flush();
         self.wrapped = Some((label, values));
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Starts another table or document.
@@ -225,14 +225,14 @@ impl GenAiPerf {
             })
             .collect();
         if statistics.is_empty() {
-            return Outcome::Skipped("a row of a metrics table without a number");
+            return Outcome::Unusable("a row of a metrics table without a number");
         }
         let (name, unit) = label.split_once('(').unwrap_or((label, ""));
         // Other lines with commas and numbers may follow a table.
         if self.metric(name, unit.trim_end_matches([')', ' ']), &statistics) || self.open == Open::Table {
-            Outcome::Took
+            Outcome::Recognized
         } else {
-            Outcome::No
+            Outcome::NotRecognized
         }
     }
 
@@ -249,7 +249,7 @@ impl GenAiPerf {
             _ => "",
         };
         if !block.is_empty() {
-            let known = self.reports.now().get(block).and_then(Value::as_object).cloned();
+            let known = self.reports.current().get(block).and_then(Value::as_object).cloned();
             // The second table of the CSV may add statistics to a metric of the first. If a statistic is repeated, it
             // belongs to another run.
             let names = |name: &str| if name == "avg" { "mean".to_owned() } else { name.to_owned() };

@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::reading::{Context, Reading, Weight};
+use crate::reading::{Context, Importance, Reading};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::reports::Agreed;
+use crate::reports::CommonSettings;
 use crate::text::{number, owned_cells};
-use crate::training::LISTED;
+use crate::training::MAX_LISTED;
 
 /// Metric of GuideLLM, name of the fact, and factor to its unit. Request latency is in seconds.
 const METRICS: [(&str, &str, f64); 9] = [
@@ -42,7 +42,7 @@ pub struct GuideLlm {
     columns: Vec<Column>,
     results: Vec<Value>,
     format: &'static str,
-    settings: Agreed,
+    settings: CommonSettings,
 }
 
 impl Recognizer for GuideLlm {
@@ -50,7 +50,7 @@ impl Recognizer for GuideLlm {
         &["Successful Requests", "Successful requests"]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         !self.columns.is_empty()
     }
 
@@ -58,10 +58,10 @@ impl Recognizer for GuideLlm {
         let values = owned_cells(line.text);
         if values.len() > 6 && values.iter().any(|name| name == "Run Id") {
             self.columns = values.iter().map(|name| column(name)).collect();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if self.columns.is_empty() || values.len() != self.columns.len() {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let mut result = Map::new();
         for (column, cell) in self.columns.iter().zip(&values) {
@@ -86,17 +86,19 @@ impl Recognizer for GuideLlm {
             }
         }
         if result.len() < 3 {
-            return Outcome::Skipped("a GuideLLM row without metrics");
+            return Outcome::Unusable("a GuideLLM row without metrics");
         }
         self.format = "guidellm-csv";
         self.push(result);
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
-        let Some(benchmarks) = document.get("benchmarks").and_then(Value::as_array) else { return Outcome::No };
+        let Some(benchmarks) = document.get("benchmarks").and_then(Value::as_array) else {
+            return Outcome::NotRecognized;
+        };
         let timed = |benchmark: &&Value| {
-            benchmark.at("metrics").is_some_and(|metrics| metrics.at("requests_per_second").is_some())
+            benchmark.non_null("metrics").is_some_and(|metrics| metrics.non_null("requests_per_second").is_some())
         };
         let mut took = false;
         for benchmark in benchmarks.iter().filter(timed) {
@@ -104,10 +106,10 @@ impl Recognizer for GuideLlm {
             took = true;
         }
         if !took {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         self.format = "guidellm-json";
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -116,7 +118,7 @@ impl Recognizer for GuideLlm {
             tool: "guidellm",
             format: self.format,
             kind: "serving",
-            weight: Weight::Record,
+            importance: Importance::Record,
             config: self.settings.config(context),
             ..reading
         }]
@@ -124,26 +126,26 @@ impl Recognizer for GuideLlm {
 }
 
 /// Access to non-null fields of a document.
-trait At {
-    fn at(&self, name: &str) -> Option<&Value>;
+trait NonNullField {
+    fn non_null(&self, name: &str) -> Option<&Value>;
 }
 
-impl At for Value {
-    fn at(&self, name: &str) -> Option<&Value> {
+impl NonNullField for Value {
+    fn non_null(&self, name: &str) -> Option<&Value> {
         self.get(name).filter(|value| !value.is_null())
     }
 }
 
 impl GuideLlm {
     fn push(&mut self, result: Map<String, Value>) {
-        if self.results.len() < LISTED {
+        if self.results.len() < MAX_LISTED {
             self.results.push(Value::Object(result));
         }
     }
 
     fn benchmark(&mut self, benchmark: &Value) {
         let mut result = Map::new();
-        let path = |names: &[&str]| names.iter().try_fold(benchmark, |value, name| value.at(name));
+        let path = |names: &[&str]| names.iter().try_fold(benchmark, |value, name| value.non_null(name));
         let mode =
             [&["args", "strategy", "type_"][..], &["config", "strategy", "type_"], &["scheduler", "strategy", "type_"]];
         if let Some(mode) = mode.iter().find_map(|names| path(names)) {
@@ -152,29 +154,31 @@ impl GuideLlm {
         let model =
             [&["worker", "backend_model"][..], &["config", "backend", "model"], &["benchmarker", "backend", "model"]];
         if let Some(model) = model.iter().find_map(|names| path(names)).and_then(Value::as_str) {
-            self.settings.state("model", model);
+            self.settings.add("model", model);
         }
         if let Some(duration) = path(&["duration"]).and_then(json_number) {
             result.insert("duration_s".to_owned(), duration.into());
         }
         let made = path(&["run_stats", "requests_made"]).or_else(|| path(&["metrics", "request_totals"]));
         for (theirs, ours) in [("successful", "successful_requests"), ("errored", "failed_requests")] {
-            if let Some(count) = made.and_then(|made| made.at(theirs)).and_then(json_number) {
+            if let Some(count) = made.and_then(|made| made.non_null(theirs)).and_then(json_number) {
                 result.insert(ours.to_owned(), count.into());
             }
         }
         for (theirs, ours, scale) in METRICS {
-            let Some(metric) = path(&["metrics", theirs]).and_then(|metric| metric.at("successful")) else { continue };
+            let Some(metric) = path(&["metrics", theirs]).and_then(|metric| metric.non_null("successful")) else {
+                continue;
+            };
             let plain = ours.ends_with("throughput") || !ours.ends_with("_ms");
             for (name, statistic) in [("mean", "mean"), ("median", "median"), ("std_dev", "std")] {
-                let Some(value) = metric.at(name).and_then(json_number) else { continue };
+                let Some(value) = metric.non_null(name).and_then(json_number) else { continue };
                 match (plain, statistic) {
                     (true, "mean") => drop(result.insert(ours.to_owned(), (value * scale).into())),
                     (true, _) => {}
                     (false, _) => drop(result.insert(format!("{ours}.{statistic}"), (value * scale).into())),
                 }
             }
-            let percentiles = metric.at("percentiles").and_then(Value::as_object).filter(|_| !plain);
+            let percentiles = metric.non_null("percentiles").and_then(Value::as_object).filter(|_| !plain);
             for (rank, value) in percentiles.into_iter().flatten() {
                 if let Some(value) = json_number(value) {
                     result.insert(format!("{ours}.{}", rank_of(rank)), (value * scale).into());

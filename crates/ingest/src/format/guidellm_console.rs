@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::lines::Line;
 use crate::quantity::Measure;
-use crate::reading::{Context, Facts, Reading, Weight};
+use crate::reading::{Context, Facts, Importance, Reading};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::reports::Agreed;
-use crate::text::{between, number};
-use crate::training::LISTED;
+use crate::reports::CommonSettings;
+use crate::text::{number, text_between};
+use crate::training::MAX_LISTED;
 
 /// Prefixes of the names of column groups, and the metric. Groups whose metric ends with `_ms` have several statistics.
 const GROUPS: [(&str, &str); 6] = [
@@ -37,7 +37,7 @@ pub struct GuideLlmConsole {
     groups: Option<Vec<String>>,
     columns: Vec<Column>,
     results: Vec<Map<String, Value>>,
-    settings: Agreed,
+    settings: CommonSettings,
 }
 
 impl Recognizer for GuideLlmConsole {
@@ -45,36 +45,36 @@ impl Recognizer for GuideLlmConsole {
         &["Benchmarks Info:", "Benchmarks Stats:", "backend_model=", "Metadata "]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.groups.is_some() || !self.columns.is_empty()
     }
 
-    fn table(&self) -> bool {
-        self.open()
+    fn in_table(&self) -> bool {
+        self.in_block()
     }
 
-    fn blank(&mut self) {
+    fn blank_line(&mut self) {
         self.groups = None;
         self.columns.clear();
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim();
-        if let Some(model) = between(text, "backend_model='", "'").filter(|model| !model.is_empty()) {
-            self.settings.state("model", model);
-            return Outcome::Noted;
+        if let Some(model) = text_between(text, "backend_model='", "'").filter(|model| !model.is_empty()) {
+            self.settings.add("model", model);
+            return Outcome::Settings;
         }
         if text.starts_with("Benchmarks Info:") || text.starts_with("Benchmarks Stats:") {
-            self.blank();
-            return Outcome::Noted;
+            self.blank_line();
+            return Outcome::Settings;
         }
         if text.starts_with("Metadata") && text.contains("||") {
             self.columns.clear();
             self.groups = Some(line.text.split('|').map(|cell| cell.trim().to_owned()).collect());
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if text.bytes().all(|byte| matches!(byte, b'-' | b'|' | b'=' | b' ')) {
-            return if self.open() { Outcome::Took } else { Outcome::No };
+            return if self.in_block() { Outcome::Recognized } else { Outcome::NotRecognized };
         }
         let cells: Vec<&str> = line.text.split('|').map(str::trim).collect();
         if let Some(mut groups) = self.groups.take() {
@@ -83,23 +83,23 @@ impl Recognizer for GuideLlmConsole {
                 groups.pop();
             }
             if cells.len() != groups.len() || !cells.first().is_some_and(|name| name.starts_with("Benchmark")) {
-                return Outcome::No;
+                return Outcome::NotRecognized;
             }
             let mut group = "";
             for (named, name) in groups.iter().zip(&cells) {
                 group = if named.is_empty() { group } else { named };
                 self.columns.push(column(group, name));
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if self.columns.is_empty() || cells.len() != self.columns.len() {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         if !line.whole {
-            return Outcome::Skipped("a truncated GuideLLM row");
+            return Outcome::Unusable("a truncated GuideLLM row");
         }
         self.row(&cells);
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -116,7 +116,7 @@ impl Recognizer for GuideLlmConsole {
             tool: "guidellm",
             format: "guidellm-text",
             kind: "serving",
-            weight: Weight::Result,
+            importance: Importance::Result,
             facts,
             config: self.settings.config(context),
             ..Reading::default()
@@ -146,7 +146,7 @@ impl GuideLlmConsole {
         });
         if let Some(result) = counted {
             result.extend(row);
-        } else if self.results.len() < LISTED {
+        } else if self.results.len() < MAX_LISTED {
             row.insert("mode".to_owned(), mode.into());
             self.results.push(row);
         }

@@ -6,10 +6,10 @@ use crate::json::{self, json_number};
 use crate::lines::Line;
 use crate::observation::Observation;
 use crate::quantity::duration;
-use crate::reading::{Config, Context, Origin, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Importance, Origin, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text;
-use crate::training::{LISTED, Step, Training, ends};
+use crate::training::{MAX_LISTED, Step, Training, series_ends};
 
 /// Recognizer of both forms.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Recognizer for HfTrainer {
         if text.trim_ascii_start().starts_with("*****") && text.trim_ascii_end().ends_with(" metrics *****") {
             self.close(line.number);
             self.block = Some(serde_json::Map::new());
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if let Some(block) = &mut self.block {
             let pair = text.split_once(" = ").or_else(|| text.split_once('=')).filter(|_| block.len() < 64);
@@ -73,17 +73,17 @@ impl Recognizer for HfTrainer {
                 if let Some(value) = metric(value.trim()) {
                     block.insert(name.to_owned(), value.into());
                 }
-                return Outcome::Took;
+                return Outcome::Recognized;
             }
             self.close(line.number);
         }
         if let Some(parameters) = text::number_after(text, "Number of trainable parameters =") {
             self.config.number("parameters_billion", Some(parameters / 1e9), Origin::File);
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         if let Some(steps) = text::number_after(text, "Total optimization steps").filter(|steps| *steps >= 1.0) {
             self.total = Some(steps as u64);
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         if let Some(outcome) = self.notebook(text, line.number) {
             return outcome;
@@ -93,10 +93,10 @@ impl Recognizer for HfTrainer {
         if let Some(bar) = bars.into_iter().rfind(|bar| self.total.is_none_or(|total| total == bar.total)) {
             self.bar = Some(bar);
         }
-        let Some(start) = start else { return Outcome::No };
+        let Some(start) = start else { return Outcome::NotRecognized };
         let literal = text.get(start..).and_then(|rest| rest.get(..=rest.rfind('}')?));
         match literal.and_then(json::python_literal) {
-            Some(record) if self.begins(&record) => Outcome::Begins,
+            Some(record) if self.begins(&record) => Outcome::NewDocument,
             Some(record) => {
                 if record.get("train_runtime").is_some() {
                     // `TrainOutput(global_step=500, training_loss=1.2, metrics={'train_runtime': …`
@@ -104,15 +104,15 @@ impl Recognizer for HfTrainer {
                 }
                 self.record(&record, line.number)
             }
-            None => Outcome::Skipped("an incomplete dictionary of the Trainer"),
+            None => Outcome::Unusable("an incomplete dictionary of the Trainer"),
         }
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.block.is_some() || self.table
     }
 
-    fn blank(&mut self) {
+    fn blank_line(&mut self) {
         self.table = false;
     }
 
@@ -120,13 +120,13 @@ impl Recognizer for HfTrainer {
         let Some(history) = document.get("log_history").and_then(Value::as_array) else {
             return if document.get("train_runtime").is_some() && document.get("train_samples_per_second").is_some() {
                 // train_results.json and all_results.json contain only the summary.
-                if self.begins(document) { Outcome::Begins } else { self.record(document, line) }
+                if self.begins(document) { Outcome::NewDocument } else { self.record(document, line) }
             } else {
-                Outcome::No
+                Outcome::NotRecognized
             };
         };
         if self.state.is_some() || self.summary.is_some() || !self.training.is_empty() {
-            return Outcome::Begins;
+            return Outcome::NewDocument;
         }
         for record in history {
             self.record(record, line);
@@ -136,11 +136,11 @@ impl Recognizer for HfTrainer {
             map.remove("log_history");
         }
         self.state = Some(state);
-        Outcome::Took
+        Outcome::Recognized
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        self.training.append_observations(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -153,10 +153,10 @@ impl Recognizer for HfTrainer {
         let all = self.training.all();
         facts.set("train_records", all.n);
         facts.set("eval_records", self.evals.len());
-        facts.some("loss", ends(&all.loss));
-        facts.some("num_tokens_last", self.tokens);
-        facts.some("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
-        facts.some("max_memory_gb", all.memory.max());
+        facts.set_optional("loss", series_ends(&all.loss));
+        facts.set_optional("num_tokens_last", self.tokens);
+        facts.set_optional("tokens_per_s_per_gpu", all.stats(&all.tokens, 1, context).map(|stats| stats.json()));
+        facts.set_optional("max_memory_gb", all.memory.max());
         if !self.evals.is_empty() {
             facts.set("eval_samples_per_second", self.evals);
             facts.set("eval_runtime_s", self.eval_seconds);
@@ -164,14 +164,14 @@ impl Recognizer for HfTrainer {
         }
         let field = |value: &Option<Value>, name: &str| value.as_ref().and_then(|value| json_number(value.get(name)?));
         for name in ["global_step", "max_steps", "train_batch_size", "total_flos", "num_train_epochs"] {
-            facts.some(name, field(&self.state, name).map(tidy));
+            facts.set_optional(name, field(&self.state, name).map(number_to_json));
         }
         let runtime = field(&self.summary, "train_runtime");
         if self.summary.is_some() {
             facts.set("summary_records", self.summaries);
-            facts.some("train_runtime_s", runtime);
+            facts.set_optional("train_runtime_s", runtime);
             for name in ["train_samples_per_second", "train_steps_per_second", "train_loss", "epoch", "total_flos"] {
-                facts.some(name, field(&self.summary, name));
+                facts.set_optional(name, field(&self.summary, name));
             }
         }
         self.config.merge(&context.settings);
@@ -208,7 +208,7 @@ impl Recognizer for HfTrainer {
         let reading = Reading {
             tool: "hf_trainer",
             format,
-            weight: Weight::Result,
+            importance: Importance::Result,
             facts,
             config: self.config,
             notes,
@@ -223,7 +223,7 @@ fn metric(value: &str) -> Option<f64> {
     if value.contains(':') {
         return duration(value);
     }
-    let (number, rest) = text::leading(value)?;
+    let (number, rest) = text::parse_leading_number(value)?;
     Some(if rest.starts_with("GF") { number * 1e9 } else { number })
 }
 
@@ -246,7 +246,7 @@ fn bars(text: &str) -> Vec<Bar> {
         let counts = position.split_once('/').and_then(|(step, total)| Some((step.parse().ok()?, total.parse().ok()?)));
         let (Some((step, total)), Some((inside, _))) = (counts, behind.split_once(']')) else { continue };
         let rate = inside.rsplit(',').next().unwrap_or_default().trim();
-        let seconds = text::leading(rate).and_then(|(value, unit)| match unit.trim() {
+        let seconds = text::parse_leading_number(rate).and_then(|(value, unit)| match unit.trim() {
             "s/it" => Some(value),
             "it/s" if value > 0.0 => Some(1.0 / value),
             _ => None,
@@ -268,7 +268,7 @@ impl HfTrainer {
             let seconds = duration(clock.split('<').next()?)?;
             rest.contains(']').then_some(())?;
             self.progress = Some((step, seconds));
-            return Some(Outcome::Took);
+            return Some(Outcome::Recognized);
         }
         if !text.starts_with('|') {
             self.table = false;
@@ -277,14 +277,14 @@ impl HfTrainer {
         let mut cells = text.trim_matches('|').split('|').map(str::trim);
         if cells.clone().next() == Some("Step") && text.contains("Training Loss") {
             self.table = true;
-            return Some(Outcome::Took);
+            return Some(Outcome::Recognized);
         }
         if !self.table {
             return None;
         }
-        let (step, loss) = (text::whole(cells.next()?)?, text::number(cells.next()?)?);
+        let (step, loss) = (text::parse_integer(cells.next()?)?, text::number(cells.next()?)?);
         self.training.push(Step { step: Some(step), loss: Some(loss), line, ..Step::default() });
-        Some(Outcome::Took)
+        Some(Outcome::Recognized)
     }
 
     /// Whether a record belongs to another run: it starts after the summary of the current run, or has a different
@@ -324,19 +324,19 @@ impl HfTrainer {
         if record.get("train_runtime").is_some() {
             self.summaries += 1;
             self.summary.get_or_insert_with(|| record.clone());
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if let Some(rate) = number("eval_samples_per_second").or_else(|| number("eval_runtime")) {
-            if self.evals.len() < LISTED {
+            if self.evals.len() < MAX_LISTED {
                 self.evals.push(rate.into());
                 self.eval_seconds.push(json!(number("eval_runtime")));
                 self.eval_losses.push(json!(number("eval_loss")));
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         let Some(loss) = number("loss").filter(|_| record.get("epoch").is_some() || record.get("step").is_some())
         else {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
         let swift = self.swift(record);
         let bar = self.bar.filter(|_| number("step").is_none() && swift.is_none());
@@ -360,6 +360,6 @@ impl HfTrainer {
             ..Step::default()
         });
         self.tokens = number("num_tokens").or_else(|| number("num_input_tokens_seen")).or(self.tokens);
-        Outcome::Took
+        Outcome::Recognized
     }
 }

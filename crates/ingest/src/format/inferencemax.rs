@@ -8,11 +8,11 @@ use crate::json::json_number;
 use crate::lines::Line;
 use crate::markdown;
 use crate::quantity::Measure;
-use crate::reading::{Context, Reading, Weight, tidy};
+use crate::reading::{Context, Importance, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::reports::Agreed;
+use crate::reports::CommonSettings;
 use crate::text::number;
-use crate::training::LISTED;
+use crate::training::MAX_LISTED;
 
 /// Fields of InferenceMAX, and our names.
 const FIELDS: [(&str, &str); 18] = [
@@ -62,7 +62,7 @@ const COLUMNS: [(&str, &str); 17] = [
 #[derive(Debug, Default)]
 pub struct InferenceMax {
     results: Vec<Value>,
-    settings: Agreed,
+    settings: CommonSettings,
     /// Content of each column of the open table, and the factor to our unit.
     columns: Vec<Option<(&'static str, f64)>>,
     table: bool,
@@ -73,11 +73,11 @@ impl Recognizer for InferenceMax {
         &["TPUT per GPU"]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         !self.columns.is_empty()
     }
 
-    fn blank(&mut self) {
+    fn blank_line(&mut self) {
         self.columns.clear();
     }
 
@@ -85,40 +85,43 @@ impl Recognizer for InferenceMax {
         let text = line.text.trim_ascii();
         if !text.starts_with('|') {
             self.columns.clear();
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let cells = markdown::cells(text);
         if cells.iter().any(|cell| cell.starts_with("TPUT per GPU")) && cells.contains(&"Conc") {
             self.columns = cells.iter().map(|cell| column(cell)).collect();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if self.columns.is_empty() {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         if markdown::is_rule(&cells) {
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if cells.len() != self.columns.len() {
-            return Outcome::Skipped("an InferenceMAX row whose number of columns differs from the header");
+            return Outcome::Unusable("an InferenceMAX row whose number of columns differs from the header");
         }
         let mut result = Map::new();
         for (column, cell) in self.columns.iter().zip(&cells) {
             let Some((name, factor)) = column else { continue };
             let value = number(cell).filter(|_| !matches!(*name, "device" | "model" | "precision" | "backend"));
-            result.insert((*name).to_owned(), value.map_or_else(|| (*cell).into(), |value| tidy(value * factor)));
+            result.insert(
+                (*name).to_owned(),
+                value.map_or_else(|| (*cell).into(), |value| number_to_json(value * factor)),
+            );
         }
         self.table = true;
         self.push(result);
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
         if let Some(list) = document.as_array() {
             return Outcome::of_entries(list, |entry| self.json(entry, 0));
         }
-        let Some(map) = document.as_object() else { return Outcome::No };
+        let Some(map) = document.as_object() else { return Outcome::NotRecognized };
         if !["hw", "conc", "tput_per_gpu"].iter().all(|name| map.contains_key(*name)) {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let mut result = Map::new();
         for (theirs, ours) in FIELDS {
@@ -136,7 +139,7 @@ impl Recognizer for InferenceMax {
             }
         }
         self.push(result);
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -145,7 +148,7 @@ impl Recognizer for InferenceMax {
             tool: "inferencemax",
             format: if self.table { "inferencemax-table" } else { "inferencemax-json" },
             kind: "serving",
-            weight: Weight::Record,
+            importance: Importance::Record,
             config: self.settings.config(context),
             ..reading
         }]
@@ -158,10 +161,10 @@ impl InferenceMax {
             [("device", "device"), ("precision", "precision"), ("model", "model"), ("tp", "tensor_parallel")]
         {
             if let Some(value) = result.get(name) {
-                self.settings.state(setting, value.clone());
+                self.settings.add(setting, value.clone());
             }
         }
-        if self.results.len() < LISTED {
+        if self.results.len() < MAX_LISTED {
             self.results.push(Value::Object(result));
         }
     }

@@ -27,10 +27,10 @@ impl StepFormat for Lines {
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text;
-        let Some(rate) = number_after(text, "tgs (tokens/gpu/second)=") else { return Outcome::No };
+        let Some(rate) = number_after(text, "tgs (tokens/gpu/second)=") else { return Outcome::NotRecognized };
         // `step=` may also be the end of another word: the step number must follow a comma or a blank.
         let step = [",step=", " step=", ",step: "].iter().find_map(|name| number_after(text, name));
-        let Some(step) = step else { return Outcome::Skipped("an InternEvo step without a counter") };
+        let Some(step) = step else { return Outcome::Unusable("an InternEvo step without a counter") };
         let loss = [",loss=", " loss="].iter().find_map(|name| number_after(text, name));
         log.push(Step {
             step: Some(step as u64),
@@ -45,10 +45,10 @@ impl StepFormat for Lines {
         self.tokens = number_after(text, "num_consumed_tokens=").or(self.tokens);
         log.config.number("gradient_accumulation_steps", number_after(text, "micro_num="), Origin::File);
         log.config.number("seq_len", number_after(text, "largest_length="), Origin::Derived("longest sequence"));
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {
-        summary.facts.some("consumed_tokens_last", self.tokens);
+        summary.facts.set_optional("consumed_tokens_last", self.tokens);
     }
 }

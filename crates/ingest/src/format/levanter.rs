@@ -3,7 +3,7 @@
 use crate::lines::Line;
 use crate::recognizer::Outcome;
 use crate::step_log::{Spec, StepFormat, StepLog, StepReader};
-use crate::text::{after, human, leading, number_after};
+use crate::text::{number_after, parse_abbreviated_number, parse_leading_number, text_after};
 use crate::training::Step;
 
 /// Recognizer of Levanter.
@@ -23,18 +23,20 @@ impl StepFormat for Lines {
     };
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
-        let Some(rest) = after(line.text, "Progress on:train") else { return Outcome::No };
-        let rate = after(rest, "rate:").and_then(leading).filter(|(rate, _)| rate.is_finite() && *rate > 0.0);
+        let Some(rest) = text_after(line.text, "Progress on:train") else { return Outcome::NotRecognized };
+        let rate = text_after(rest, "rate:")
+            .and_then(parse_leading_number)
+            .filter(|(rate, _)| rate.is_finite() && *rate > 0.0);
         let seconds = rate.and_then(|(rate, unit)| match unit {
             unit if unit.starts_with("it/s") => Some(1.0 / rate),
             unit if unit.starts_with("s/it") => Some(rate),
             _ => None,
         });
         let Some(seconds) = seconds else {
-            return Outcome::Skipped("a Levanter progress bar without a rate");
+            return Outcome::Unusable("a Levanter progress bar without a rate");
         };
         let (count, planned) = rest.split_once("it/").unwrap_or((rest, ""));
-        let exact = |text: &str| human(text).filter(|count| *count >= 0.0).map(|count| count as u64);
+        let exact = |text: &str| parse_abbreviated_number(text).filter(|count| *count >= 0.0).map(|count| count as u64);
         log.push(Step {
             // Counts in thousands (`1.20k`) are rounded to three digits, so several steps may have the same.
             step: exact(count).filter(|_| !count.trim_end().ends_with(|c: char| c.is_ascii_alphabetic())),
@@ -44,6 +46,6 @@ impl StepFormat for Lines {
             line: line.number,
             ..Step::default()
         });
-        Outcome::Took
+        Outcome::Recognized
     }
 }

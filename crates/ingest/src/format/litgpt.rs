@@ -41,7 +41,7 @@ impl StepFormat for Lines {
             let time = text.rsplit_once("iter time:").map_or("", |(_, time)| time);
             let seconds = quantity(time, Measure::Time, 1e-3);
             let (Some(iteration), Some(seconds)) = (number_after(text, "iter "), seconds) else {
-                return Outcome::Skipped("a LitGPT iteration without counter or time");
+                return Outcome::Unusable("a LitGPT iteration without counter or time");
             };
             let new = log.push(Step {
                 step: Some(iteration as u64),
@@ -54,7 +54,7 @@ impl StepFormat for Lines {
                 self.milliseconds.push(seconds * 1e3);
                 self.steps += u64::from(has(text, "(step)") || has(text, "(optimizer.step)"));
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         let mut noted = false;
         for (slot, names) in [
@@ -68,7 +68,7 @@ impl StepFormat for Lines {
             }
         }
         self.summarized |= noted;
-        if noted { Outcome::Noted } else { Outcome::No }
+        if noted { Outcome::Settings } else { Outcome::NotRecognized }
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {
@@ -76,8 +76,8 @@ impl StepFormat for Lines {
         summary.facts.set("micro_iterations", records);
         summary.facts.set("optimizer_steps", self.steps);
         summary.series("iter_time_ms", &self.milliseconds);
-        summary.facts.some("training_time_s", self.training_time);
-        summary.facts.some("memory_used_gb", self.memory);
-        summary.facts.some("tokens_per_s", self.rate);
+        summary.facts.set_optional("training_time_s", self.training_time);
+        summary.facts.set_optional("memory_used_gb", self.memory);
+        summary.facts.set_optional("tokens_per_s", self.rate);
     }
 }

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use crate::json::json_number;
 use crate::lines::Line;
 use crate::markdown;
-use crate::reading::{Config, Context, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Importance, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::text::{has, leading, number_after};
-use crate::training::LISTED;
+use crate::text::{has, number_after, parse_leading_number};
+use crate::training::MAX_LISTED;
 
 /// Columns of the table, names in the JSON, and our names.
 const COLUMNS: [(&str, &str, &str); 10] = [
@@ -41,15 +41,15 @@ impl Recognizer for LlamaBatched {
         &["S_TG t/s |", "n_kv_max = "]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         !self.columns.is_empty()
     }
 
-    fn table(&self) -> bool {
-        self.open()
+    fn in_table(&self) -> bool {
+        self.in_block()
     }
 
-    fn blank(&mut self) {
+    fn blank_line(&mut self) {
         self.columns.clear();
     }
 
@@ -58,41 +58,41 @@ impl Recognizer for LlamaBatched {
         if !text.starts_with('|') {
             self.columns.clear();
             if !has(text, "n_kv_max = ") {
-                return Outcome::No;
+                return Outcome::NotRecognized;
             }
             self.arguments.clear();
             for name in ["n_kv_max", "n_batch", "n_ubatch", "n_gpu_layers", "flash_attn", "is_pp_shared"] {
                 if let Some(value) = number_after(text, &format!("{name} =")) {
-                    self.arguments.insert(name.to_owned(), tidy(value));
+                    self.arguments.insert(name.to_owned(), number_to_json(value));
                 }
             }
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         let cells = markdown::cells(text);
         if cells.contains(&"S_TG t/s") {
             let of = |cell: &&str| COLUMNS.iter().find(|(name, ..)| name == cell).map(|(.., ours)| *ours);
             self.columns = cells.iter().map(of).collect();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if self.columns.is_empty() {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         if markdown::is_rule(&cells) {
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if cells.len() != self.columns.len() {
-            return Outcome::Skipped("a llama.cpp table row whose number of columns differs from the header");
+            return Outcome::Unusable("a llama.cpp table row whose number of columns differs from the header");
         }
         let mut result = Map::new();
         for (column, cell) in self.columns.iter().zip(&cells) {
             let Some(name) = column else { continue };
-            let figure = leading(cell).filter(|(value, rest)| value.is_finite() && rest.is_empty());
+            let figure = parse_leading_number(cell).filter(|(value, rest)| value.is_finite() && rest.is_empty());
             let Some((value, _)) = figure else {
                 // A row of words is the header of another table.
                 self.columns.clear();
-                return Outcome::No;
+                return Outcome::NotRecognized;
             };
-            result.insert((*name).to_owned(), tidy(value));
+            result.insert((*name).to_owned(), number_to_json(value));
         }
         self.push(result)
     }
@@ -103,18 +103,18 @@ impl Recognizer for LlamaBatched {
         }
         let figure = |name: &str| document.get(name).and_then(json_number).filter(|value| value.is_finite());
         if figure("speed_pp").is_none() || figure("speed_tg").is_none() {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let mut result = Map::new();
         for (_, theirs, ours) in COLUMNS {
             if let Some(value) = figure(theirs) {
-                result.insert(ours.to_owned(), tidy(value));
+                result.insert(ours.to_owned(), number_to_json(value));
             }
         }
         self.arguments.clear();
         for name in ["n_kv_max", "n_batch", "n_ubatch", "n_gpu_layers", "flash_attn", "is_pp_shared"] {
             if let Some(value) = figure(name) {
-                self.arguments.insert(name.to_owned(), tidy(value));
+                self.arguments.insert(name.to_owned(), number_to_json(value));
             }
         }
         self.push(result)
@@ -130,7 +130,7 @@ impl Recognizer for LlamaBatched {
                 tool: "llama_bench",
                 format,
                 kind: "llama_bench",
-                weight: Weight::Result,
+                importance: Importance::Result,
                 config,
                 ..reading
             });
@@ -142,13 +142,13 @@ impl Recognizer for LlamaBatched {
 impl LlamaBatched {
     fn push(&mut self, mut result: Map<String, Value>) -> Outcome {
         if !result.contains_key("prompt_tokens_per_s") && !result.contains_key("gen_tokens_per_s") {
-            return Outcome::Skipped("a llama.cpp table row without a rate");
+            return Outcome::Unusable("a llama.cpp table row without a rate");
         }
         let list = if result.contains_key("batch_size") { &mut self.batched } else { &mut self.sweep };
-        if list.len() < LISTED {
+        if list.len() < MAX_LISTED {
             result.extend(self.arguments.iter().map(|(name, value)| (name.clone(), value.clone())));
             list.push(Value::Object(result));
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 }

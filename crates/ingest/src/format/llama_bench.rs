@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use crate::json::json_number;
 use crate::lines::Line;
 use crate::markdown;
-use crate::reading::{Context, Reading, Weight, tidy};
+use crate::reading::{Context, Importance, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::reports::Agreed;
-use crate::text::{has, leading, number, owned_cells};
-use crate::training::LISTED;
+use crate::reports::CommonSettings;
+use crate::text::{has, number, owned_cells, parse_leading_number};
+use crate::training::MAX_LISTED;
 
 /// Recognizer of llama-bench.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub struct LlamaBench {
     format: &'static str,
     markdown: Vec<String>,
     csv: Vec<String>,
-    settings: Agreed,
+    settings: CommonSettings,
     /// Number of results before the last `build:` line, which ends the table of one run of the program.
     built: usize,
 }
@@ -30,11 +30,11 @@ impl Recognizer for LlamaBench {
         &["t/s |", "\"avg_ts\"", "avg_ts,", "INSERT INTO ", "build: "]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         !self.markdown.is_empty() || !self.csv.is_empty()
     }
 
-    fn blank(&mut self) {
+    fn blank_line(&mut self) {
         self.markdown.clear();
         self.csv.clear();
     }
@@ -49,11 +49,11 @@ impl Recognizer for LlamaBench {
             }
             self.built = self.results.len();
             self.markdown.clear();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if text.starts_with('|') && has(text, "t/s |") && has(text, "test |") {
             self.markdown = row(text);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if !self.markdown.is_empty() {
             if text.starts_with('|') {
@@ -68,7 +68,7 @@ impl Recognizer for LlamaBench {
             && !has(text, ":")
         {
             self.csv = owned_cells(text);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if has(text, "INSERT INTO ") && has(text, "avg_ts") {
             return self.sql(text);
@@ -82,7 +82,7 @@ impl Recognizer for LlamaBench {
                 return self.flat(&record, "llama-bench-csv");
             }
         }
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
@@ -91,13 +91,13 @@ impl Recognizer for LlamaBench {
             if took > 0 {
                 self.format = "llama-bench-json";
             }
-            return if took > 0 { Outcome::Took } else { Outcome::No };
+            return if took > 0 { Outcome::Recognized } else { Outcome::NotRecognized };
         }
         if self.json_record(document) {
             self.format = "llama-bench-jsonl";
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -107,7 +107,7 @@ impl Recognizer for LlamaBench {
             tool: "llama_bench",
             format: self.format,
             kind: "llama_bench",
-            weight: Weight::Result,
+            importance: Importance::Result,
             config,
             ..reading
         }]
@@ -116,7 +116,7 @@ impl Recognizer for LlamaBench {
 
 impl LlamaBench {
     fn push(&mut self, result: Map<String, Value>) {
-        if self.results.len() < LISTED {
+        if self.results.len() < MAX_LISTED {
             self.results.push(Value::Object(result));
         }
     }
@@ -124,22 +124,22 @@ impl LlamaBench {
     fn markdown_row(&mut self, text: &str) -> Outcome {
         let values = row(text);
         if markdown::is_rule(&values) {
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         // Another table starts without a line between them.
         if values.iter().all(|cell| number(cell).is_none()) && values.len() != self.markdown.len() {
             self.markdown.clear();
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         if values.len() != self.markdown.len() {
-            return Outcome::Skipped("a llama-bench table row whose number of columns differs from the header");
+            return Outcome::Unusable("a llama-bench table row whose number of columns differs from the header");
         }
         let mut result = Map::new();
         for (name, cell) in self.markdown.clone().iter().zip(&values) {
             match name.as_str() {
                 "t/s" => {
-                    let Some((rate, rest)) = leading(cell) else {
-                        return Outcome::Skipped("a llama-bench row without a rate");
+                    let Some((rate, rest)) = parse_leading_number(cell) else {
+                        return Outcome::Unusable("a llama-bench row without a rate");
                     };
                     result.insert("tokens_per_s".to_owned(), rate.into());
                     let deviation = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -155,7 +155,7 @@ impl LlamaBench {
         }
         self.format = "llama-bench-md";
         self.push(result);
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn json_record(&mut self, record: &Value) -> bool {
@@ -178,10 +178,10 @@ impl LlamaBench {
             result.insert("n_samples".to_owned(), samples.len().into());
         }
         if let Some(device) = record.get("gpu_info").and_then(Value::as_str) {
-            self.settings.state("device", device);
+            self.settings.add("device", device);
         }
         if let Some(parameters) = number("model_n_params") {
-            self.settings.state("parameters_billion", tidy(parameters / 1e9));
+            self.settings.add("parameters_billion", number_to_json(parameters / 1e9));
         }
         self.push(result);
         true
@@ -191,17 +191,17 @@ impl LlamaBench {
     fn flat(&mut self, record: &BTreeMap<String, String>, format: &'static str) -> Outcome {
         let mut object = Map::new();
         for (name, value) in record {
-            let value = match leading(value) {
-                Some((number, "")) if number.is_finite() => tidy(number),
+            let value = match parse_leading_number(value) {
+                Some((number, "")) if number.is_finite() => number_to_json(number),
                 _ => Value::from(value.as_str()),
             };
             object.insert(name.clone(), value);
         }
         if !self.json_record(&Value::Object(object)) {
-            return Outcome::Skipped("a llama-bench record without avg_ts or n_prompt");
+            return Outcome::Unusable("a llama-bench record without avg_ts or n_prompt");
         }
         self.format = format;
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Parses `INSERT INTO llama_bench (a, b) VALUES ('x', 'y');`.
@@ -213,7 +213,7 @@ impl LlamaBench {
             .map(|inner| owned_cells(&inner.replace('\'', "\"")))
             .collect();
         let (Some(names), Some(values)) = (lists.first(), lists.get(1)) else {
-            return Outcome::Skipped("an INSERT statement without lists of columns and values");
+            return Outcome::Unusable("an INSERT statement without lists of columns and values");
         };
         let mut record = BTreeMap::new();
         record.extend(names.iter().cloned().zip(values.iter().cloned()));

@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use crate::lines::Line;
 use crate::quantity::{Measure, milliseconds_after, quantity};
-use crate::reading::{Context, Facts, Reading, Weight};
+use crate::reading::{Context, Facts, Importance, Reading};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::text::{after, has, number};
-use crate::training::LISTED;
+use crate::text::{has, number, text_after};
+use crate::training::MAX_LISTED;
 
 /// Recognizer of the timings.
 #[derive(Debug, Default)]
@@ -29,32 +29,32 @@ impl Recognizer for LlamaCpp {
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         if has(text, "sample time =") || has(text, "sampling time =") {
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         for (name, list) in [("total time =", &mut self.total), ("load time =", &mut self.load)] {
             if let Some(milliseconds) = milliseconds_after(text, name, 1e-3) {
                 push(list, Some(milliseconds));
-                return Outcome::Took;
+                return Outcome::Recognized;
             }
         }
         // `eval time = 7777.90 ms / 1023 runs ( 7.60 ms per token, 131.53 tokens per second)`
         let prompt = has(text, "prompt eval time =");
         let (rates, counts) =
             if prompt { (&mut self.prompt, &mut self.prompt_tokens) } else { (&mut self.eval, &mut self.eval_tokens) };
-        let Some(rest) = after(text, "eval time =") else { return Outcome::No };
+        let Some(rest) = text_after(text, "eval time =") else { return Outcome::NotRecognized };
         // A truncated line may lack the rate, or the values to compute it from.
         if !line.whole && !text.trim_ascii_end().ends_with(')') {
-            return Outcome::Skipped("a truncated llama.cpp timing");
+            return Outcome::Unusable("a truncated llama.cpp timing");
         }
-        let rate = after(rest, "per token,").and_then(number);
+        let rate = text_after(rest, "per token,").and_then(number);
         let rate = rate.or_else(|| rate_from(rest));
         // A phase that takes no time has the rate `inf`, which is not an error.
         if rate.is_none() && !has(rest, "per token") {
-            return Outcome::Skipped("a llama.cpp timing without a rate");
+            return Outcome::Unusable("a llama.cpp timing without a rate");
         }
         push(rates, rate);
-        push(counts, after(rest, "/").and_then(number));
-        Outcome::Took
+        push(counts, text_after(rest, "/").and_then(number));
+        Outcome::Recognized
     }
 
     fn finish(self: Box<Self>, _context: &Context) -> Vec<Reading> {
@@ -74,7 +74,7 @@ impl Recognizer for LlamaCpp {
             tool: "llama_cpp",
             format: "llama-cpp-timings",
             kind: "llama_cpp",
-            weight: Weight::Result,
+            importance: Importance::Result,
             facts,
             ..Reading::default()
         }]
@@ -84,11 +84,11 @@ impl Recognizer for LlamaCpp {
 /// Computes tokens per second from tokens and milliseconds: old versions print no rate.
 fn rate_from(rest: &str) -> Option<f64> {
     let seconds = quantity(rest, Measure::Time, 1e-3).filter(|time| *time > 0.0)?;
-    Some(after(rest, "/").and_then(number)? / seconds)
+    Some(text_after(rest, "/").and_then(number)? / seconds)
 }
 
 fn push(list: &mut Vec<Value>, value: Option<f64>) {
-    if list.len() < LISTED {
+    if list.len() < MAX_LISTED {
         list.push(value.map_or(Value::Null, Value::from));
     }
 }

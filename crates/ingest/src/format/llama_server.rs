@@ -3,12 +3,12 @@
 
 use super::trtllm_iterations::spread;
 use crate::lines::Line;
-use crate::observation::{Fresh, Observation, Server};
+use crate::observation::{Observation, PendingObservations, Server};
 use crate::quantity::milliseconds_after;
-use crate::reading::{Context, Facts, Reading, Weight};
+use crate::reading::{Context, Facts, Importance, Reading};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
-use crate::text::{after, has, number};
+use crate::text::{has, number, text_after};
 
 /// Recognizer of `llama-server`.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct LlamaServer {
     generation: Series,
     /// Prompt tokens per second of the request whose timings are being read.
     last_prompt: Option<f64>,
-    fresh: Fresh<Server>,
+    fresh: PendingObservations<Server>,
 }
 
 impl Recognizer for LlamaServer {
@@ -38,17 +38,17 @@ impl Recognizer for LlamaServer {
         self.named |= slot;
         // Timings printed by the library when the program ends cover all requests.
         if !self.named || has(text, "llama_") {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
-        let Some(rest) = after(text, "eval time =") else {
+        let Some(rest) = text_after(text, "eval time =") else {
             // Claim the line, so that `LlamaCpp` does not read it as that of a program without slots.
-            return if has(text, "total time =") { Outcome::Took } else { Outcome::Noted };
+            return if has(text, "total time =") { Outcome::Recognized } else { Outcome::Settings };
         };
         // `155.60 ms /    12 tokens (   12.97 ms per token,    77.12 tokens per second)`
         let time = milliseconds_after(text, "eval time =", 1e-3);
-        let tokens = after(rest, "/").and_then(number);
+        let tokens = text_after(rest, "/").and_then(number);
         let (Some(time), Some(tokens), true) = (time, tokens, line.whole) else {
-            return Outcome::Skipped("a truncated llama-server timing");
+            return Outcome::Unusable("a truncated llama-server timing");
         };
         // A phase without time or tokens has no rate.
         let rate = Some(tokens / time * 1e3).filter(|rate| rate.is_finite() && *rate > 0.0);
@@ -57,7 +57,7 @@ impl Recognizer for LlamaServer {
             self.prompt_tokens.push(tokens);
             self.prompt_ms.push(time);
             rate.into_iter().for_each(|rate| self.prompt.push(rate));
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         self.requests += 1;
         self.output_tokens.push(tokens);
@@ -68,14 +68,14 @@ impl Recognizer for LlamaServer {
         // Rate of this request only, not of the whole server.
         let prompt_per_s = self.last_prompt.take();
         self.fresh.push(Server { prompt_per_s, generated_per_s: rate, running: Some(1.0), ..Server::default() });
-        Outcome::Took
+        Outcome::Recognized
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
         self.fresh.take(out, Observation::Server);
     }
 
@@ -85,8 +85,8 @@ impl Recognizer for LlamaServer {
         }
         let mut facts = Facts::default();
         facts.set("n_records", self.requests);
-        facts.some("prompt_tokens_mean", self.prompt_tokens.mean());
-        facts.some("output_tokens_mean", self.output_tokens.mean());
+        facts.set_optional("prompt_tokens_mean", self.prompt_tokens.mean());
+        facts.set_optional("output_tokens_mean", self.output_tokens.mean());
         for (name, series) in [
             ("prompt_time_ms", &self.prompt_ms),
             ("tpot_ms", &self.token_ms),
@@ -99,7 +99,7 @@ impl Recognizer for LlamaServer {
             tool: "llama_server",
             format: "llama-server",
             kind: "serving_server",
-            weight: Weight::Server,
+            importance: Importance::Server,
             facts,
             ..Reading::default()
         }]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Facts, Importance, Origin, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 
@@ -29,32 +29,32 @@ impl Recognizer for LlmPerf {
     }
 
     fn line(&mut self, _line: Line<'_>) -> Outcome {
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
         if let Some(map) = document.as_object() {
             let map = flattened(map);
             if !map.keys().any(|key| key.starts_with("results_ttft_s")) || self.summaries.len() >= 256 {
-                return Outcome::No;
+                return Outcome::NotRecognized;
             }
             self.summaries.push(summary(&map));
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        let Some(list) = document.as_array() else { return Outcome::No };
+        let Some(list) = document.as_array() else { return Outcome::NotRecognized };
         let first = list.first().and_then(Value::as_object);
         if !first.is_some_and(|first| first.contains_key("ttft_s") && first.contains_key("end_to_end_latency_s")) {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         self.individual = Some(individual(list));
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
         let reading = |format, facts, mut config: Config| {
             config.merge(&context.settings);
-            let (tool, kind, weight) = ("llmperf", "serving", Weight::Record);
-            Reading { tool, format, kind, weight, facts, config, ..Reading::default() }
+            let (tool, kind, weight) = ("llmperf", "serving", Importance::Record);
+            Reading { tool, format, kind, importance: weight, facts, config, ..Reading::default() }
         };
         let summaries = self.summaries.into_iter().map(|(facts, config)| reading("llmperf-summary", facts, config));
         let individual = self.individual.map(|facts| reading("llmperf-individual", facts, Config::default()));
@@ -92,7 +92,7 @@ fn summary(map: &Map<String, Value>) -> (Facts, Config) {
         ("results_num_completed_requests_per_min", "requests_per_minute"),
         ("framework", "framework"),
     ] {
-        facts.some(ours, map.get(theirs).filter(|value| !value.is_null()).cloned());
+        facts.set_optional(ours, map.get(theirs).filter(|value| !value.is_null()).cloned());
     }
     for (theirs, ours, scale) in METRICS {
         let mut block = Map::new();
@@ -135,7 +135,7 @@ fn individual(list: &[Value]) -> Facts {
     }
     for (theirs, ours) in [("number_output_tokens", "output_tokens"), ("number_input_tokens", "input_tokens")] {
         let sum: f64 = good().filter_map(|entry| entry.get(theirs).and_then(json_number)).sum();
-        facts.set(ours, tidy(sum));
+        facts.set(ours, number_to_json(sum));
     }
     facts
 }

@@ -5,7 +5,7 @@ use crate::quantity::seconds_after;
 use crate::reading::Origin;
 use crate::recognizer::Outcome;
 use crate::step_log::{Spec, StepFormat, StepLog, StepReader};
-use crate::text::{self, after, number_after};
+use crate::text::{self, number_after, text_after};
 use crate::training::Step;
 
 /// Recognizer of MaxText.
@@ -23,7 +23,7 @@ impl StepFormat for Lines {
         series: &[("tflops_per_device_reported", |run| &run.tflops), ("tokens_per_s_per_device", |run| &run.tokens)],
         // The first step includes compilation; the second waits for asynchronously dispatched work.
         warmup: 2,
-        compiles: true,
+        compiles_at_start: true,
         notes: &["warm-up takes two steps: compilation and asynchronous dispatch"],
         ..Spec::DEFAULT
     };
@@ -35,22 +35,22 @@ impl StepFormat for Lines {
             let scale = if text::has(text, "million") { 1e-3 } else { 1.0 };
             let billions = Some(parameters * scale);
             if !log.is_empty() && log.config.differs("parameters_billion", billions) {
-                return Outcome::Begins;
+                return Outcome::NewDocument;
             }
             log.config.number("parameters_billion", billions, Origin::File);
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         if let Some(devices) = number_after(text, "Num_devices:") {
             if !log.is_empty() && log.config.differs("num_gpus", Some(devices)) {
-                return Outcome::Begins;
+                return Outcome::NewDocument;
             }
             log.config.number("num_gpus", Some(devices), Origin::File);
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
-        let Some(rest) = after(text, "completed step:") else { return Outcome::No };
+        let Some(rest) = text_after(text, "completed step:") else { return Outcome::NotRecognized };
         let seconds = seconds_after(rest, "seconds:", 1.0).filter(|seconds| *seconds > 0.0);
         let (Some(step), Some(seconds)) = (number_after(rest, ""), seconds) else {
-            return Outcome::Skipped("a MaxText step without counter or time");
+            return Outcome::Unusable("a MaxText step without counter or time");
         };
         log.push(Step {
             step: Some(step as u64),
@@ -61,6 +61,6 @@ impl StepFormat for Lines {
             line: line.number,
             ..Step::default()
         });
-        Outcome::Took
+        Outcome::Recognized
     }
 }

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::megatron_layout::{Layout, LossName, Meaning};
 use super::megatron_surroundings::Surroundings;
 use crate::lines::Line;
-use crate::reading::{Origin, tidy};
+use crate::reading::{Origin, number_to_json};
 use crate::recognizer::Outcome;
 use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER_GPU, TOKENS_PER_GPU};
-use crate::text::{self, after, has, leading, number, whole};
-use crate::training::{LISTED, Step, Training};
+use crate::text::{self, has, number, parse_integer, parse_leading_number, text_after};
+use crate::training::{MAX_LISTED, Step, Training};
 
 /// Recognizer of iteration lines.
 pub type Megatron = StepReader<Iterations>;
@@ -31,7 +31,7 @@ const MAX_LAYOUTS: u32 = 64;
 
 /// Features of the lines from which the derivative is determined.
 #[derive(Debug, Default, Clone, Copy)]
-struct Marks {
+struct DialectFeatures {
     dated: bool,
     throughput: bool,
     mindspeed: bool,
@@ -45,7 +45,7 @@ struct Marks {
 #[derive(Debug, Default)]
 pub struct Iterations {
     surroundings: Surroundings,
-    marks: Marks,
+    marks: DialectFeatures,
     dialect: Dialect,
     /// Layout and dialect of the last line that was parsed field by field.
     layout: Option<(Layout, Dialect)>,
@@ -90,10 +90,12 @@ struct Dialect {
 impl Dialect {
     /// Whether lines of the two dialects cannot belong to the same log.
     fn differs(self, other: Dialect) -> bool {
-        fn apart<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+        fn known_and_different<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
             matches!((a, b), (Some(a), Some(b)) if a != b)
         }
-        apart(self.loss, other.loss) || apart(self.seconds, other.seconds) || apart(self.primus, other.primus)
+        known_and_different(self.loss, other.loss)
+            || known_and_different(self.seconds, other.seconds)
+            || known_and_different(self.primus, other.primus)
     }
 }
 
@@ -118,21 +120,25 @@ impl StepFormat for Iterations {
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text;
-        if let Some(taken) = self.laid_out(line, log) {
+        if let Some(taken) = self.read_known_layout(line, log) {
             return taken;
         }
         if ELAPSED.find(text.as_bytes()).is_none() {
-            let parameters = after(text, "Total number of parameters in billions:").and_then(number);
+            let parameters = text_after(text, "Total number of parameters in billions:").and_then(number);
             if !log.is_empty() && log.config.differs("parameters_billion", parameters) {
-                return Outcome::Begins;
+                return Outcome::NewDocument;
             }
-            return if self.surroundings.read(text, &mut log.config) { Outcome::Noted } else { Outcome::No };
+            return if self.surroundings.read(text, &mut log.config) {
+                Outcome::Settings
+            } else {
+                Outcome::NotRecognized
+            };
         }
         let marks = self.marks;
         let taken = self.iterations(line, log);
         if self.begins {
             (self.marks, self.begins) = (marks, false);
-            return Outcome::Begins;
+            return Outcome::NewDocument;
         }
         // The output of another rank may follow the last bar.
         let glued = memchr::memrchr(b'|', text.as_bytes()).and_then(|at| text.get(at + 1..));
@@ -140,32 +146,32 @@ impl StepFormat for Iterations {
             self.surroundings.read(glued, &mut log.config);
         }
         match taken {
-            0 => Outcome::Skipped("an iteration line without a counter or a valid time"),
-            _ => Outcome::Took,
+            0 => Outcome::Unusable("an iteration line without a counter or a valid time"),
+            _ => Outcome::Recognized,
         }
     }
 
-    fn again(&mut self, line: Line<'_>, log: &mut StepLog) -> bool {
-        self.laid_out(line, log).is_some()
+    fn read_same_layout(&mut self, line: Line<'_>, log: &mut StepLog) -> bool {
+        self.read_known_layout(line, log).is_some()
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {
         (summary.tool, summary.format) = self.names();
         let Summary { training, facts, config, context, .. } = summary;
         self.surroundings.gpus(config, context);
-        facts.some("skipped_iterations_total", self.skipped.or(Some(0.0)).map(tidy));
-        facts.some("nan_iterations_total", self.nan.map(tidy));
-        facts.some("consumed_samples_last", self.consumed_samples.map(tidy));
-        facts.some("consumed_tokens_last", self.consumed_tokens[1].map(tidy));
+        facts.set_optional("skipped_iterations_total", self.skipped.or(Some(0.0)).map(number_to_json));
+        facts.set_optional("nan_iterations_total", self.nan.map(number_to_json));
+        facts.set_optional("consumed_samples_last", self.consumed_samples.map(number_to_json));
+        facts.set_optional("consumed_tokens_last", self.consumed_tokens[1].map(number_to_json));
         if let ([Some(before), Some(now)], Some(1)) = (self.consumed_tokens, training.all().log_interval()) {
-            facts.set("tokens_per_iteration", tidy(now - before));
+            facts.set("tokens_per_iteration", number_to_json(now - before));
             if let Some(batch) = training.all().batch.filter(|batch| *batch > 0.0) {
                 let how = Origin::Derived("tokens per iteration / sequences per iteration");
                 config.number("seq_len", Some((now - before) / batch), how);
             }
         }
         self.surroundings.memory(facts);
-        facts.some("max_memory_gb", training.all().memory.max());
+        facts.set_optional("max_memory_gb", training.all().memory.max());
         let validation = self.surroundings.validation();
         if !validation.is_empty() {
             facts.set("validation", validation);
@@ -184,18 +190,18 @@ impl StepFormat for Iterations {
 
 impl Iterations {
     /// Fast path: reads a line that has a known layout, once the prefixes of [`PREFIXES`] lines have been examined.
-    fn laid_out(&mut self, line: Line<'_>, log: &mut StepLog) -> Option<Outcome> {
+    fn read_known_layout(&mut self, line: Line<'_>, log: &mut StepLog) -> Option<Outcome> {
         let (layout, dialect) = self.layout.as_mut().filter(|_| line.whole && log.training.all().n >= PREFIXES)?;
         let dialect = *dialect;
         let mut step = Step { line: line.number, ..Step::default() };
         let mut extras = Extras { dialect, ..Extras::default() };
         let (now, planned) = layout.read(line.text, |meaning, value| {
-            if let Some(slot) = slot(meaning, &mut step, &mut extras) {
+            if let Some(slot) = field_storage(meaning, &mut step, &mut extras) {
                 *slot = Some(if meaning == Meaning::Milliseconds { value * 1e-3 } else { value });
             }
         })?;
         (step.step, step.planned) = (Some(now), planned);
-        (!self.dialect.differs(dialect) && self.take(step, extras, log) > 0).then_some(Outcome::Took)
+        (!self.dialect.differs(dialect) && self.take(step, extras, log) > 0).then_some(Outcome::Recognized)
     }
 
     /// Parses the iterations of a line field by field. Returns their number.
@@ -214,16 +220,16 @@ impl Iterations {
             // Searching for a slash first is much cheaper, because most fields have none.
             let slash = memchr::memchr(b'/', field.as_bytes());
             let counter = slash
-                .and_then(|_| after(field, "iteration "))
+                .and_then(|_| text_after(field, "iteration "))
                 .filter(|text| text.starts_with(|c: char| c.is_ascii_digit()));
-            let counter = counter.and_then(leading);
+            let counter = counter.and_then(parse_leading_number);
             if let Some((now, slash)) = counter.filter(|(_, slash)| slash.trim_start().starts_with('/')) {
                 if step.step.is_some() {
                     taken += self.take(std::mem::take(&mut step), std::mem::take(&mut extras), log);
                     step.line = line.number;
                 }
                 step.step = Some(now as u64);
-                step.planned = slash.trim_start().get(1..).and_then(whole);
+                step.planned = slash.trim_start().get(1..).and_then(parse_integer);
                 if taken == 0 {
                     let primus = has(field, "[rank-");
                     extras.dialect.primus = Some(primus);
@@ -250,10 +256,10 @@ impl Iterations {
             rest.starts_with("20") && rest.as_bytes().get(4).is_some_and(|byte| matches!(byte, b'-' | b'/'))
         });
         self.marks.mindspeed |= has(field, ">>");
-        if let Some(rank) = after(field, "[rank-") {
+        if let Some(rank) = text_after(field, "[rank-") {
             self.rank = rank.split(']').next().unwrap_or_default().chars().take(24).collect();
-            if let Some((_, behind)) = leading(rank) {
-                self.world = behind.strip_prefix('/').and_then(whole).or(self.world);
+            if let Some((_, behind)) = parse_leading_number(rank) {
+                self.world = behind.strip_prefix('/').and_then(parse_integer).or(self.world);
             }
         }
     }
@@ -286,7 +292,7 @@ impl Iterations {
                 if let Some(total) = parts.get(2) {
                     extras.device_memory = Some(decimal(*total));
                 }
-                if self.pairs.len() < LISTED {
+                if self.pairs.len() < MAX_LISTED {
                     extras.pairs.push(("hip_mem_gb", json!(parts)));
                 }
             }
@@ -299,7 +305,7 @@ impl Iterations {
                     Meaning::NeoxRate => self.marks.neox = true,
                     _ => {}
                 }
-                if let Some(slot) = slot(meaning, step, extras) {
+                if let Some(slot) = field_storage(meaning, step, extras) {
                     *slot = number(value);
                 }
             }
@@ -327,23 +333,23 @@ impl Iterations {
         if !log.push(step) {
             return 1;
         }
-        log.training.stated("num_gpus", self.world.take().map(|world| world as f64));
-        log.training.stated("device_memory_gb", extras.device_memory);
-        log.training.stated("seq_len", extras.seq_len);
+        log.training.add_setting("num_gpus", self.world.take().map(|world| world as f64));
+        log.training.add_setting("device_memory_gb", extras.device_memory);
+        log.training.add_setting("seq_len", extras.seq_len);
         self.marks.primus |= extras.pairs.iter().any(|(name, _)| *name == "step_time_ms");
         self.consumed_samples = extras.samples.or(self.consumed_samples);
         if extras.tokens.is_some() {
             self.consumed_tokens = [self.consumed_tokens[1], extras.tokens];
         }
-        if self.records.len() < LISTED {
+        if self.records.len() < MAX_LISTED {
             self.records.push(json!([step.step, step.seconds]));
         }
-        if self.marks.primus && self.pairs.len() < LISTED {
+        if self.marks.primus && self.pairs.len() < MAX_LISTED {
             let pairs = extras.pairs.into_iter();
             let mut record: serde_json::Map<_, _> = pairs.map(|(name, pair)| (name.to_owned(), pair)).collect();
             record.insert("iteration".to_owned(), json!(step.step));
             record.insert("planned".to_owned(), json!(step.planned));
-            record.insert("global_batch_size".to_owned(), step.batch.map_or(Value::Null, tidy));
+            record.insert("global_batch_size".to_owned(), step.batch.map_or(Value::Null, number_to_json));
             record.insert("lm_loss".to_owned(), json!(step.loss));
             if !self.rank.is_empty() {
                 record.insert("rank_world".to_owned(), self.rank.as_str().into());
@@ -383,7 +389,7 @@ fn primus_length(training: &Training, gpus: f64) -> Option<f64> {
 }
 
 /// Returns the variable in which the value of a field is stored.
-fn slot<'a>(meaning: Meaning, step: &'a mut Step, extras: &'a mut Extras) -> Option<&'a mut Option<f64>> {
+fn field_storage<'a>(meaning: Meaning, step: &'a mut Step, extras: &'a mut Extras) -> Option<&'a mut Option<f64>> {
     Some(match meaning {
         Meaning::Seconds | Meaning::Milliseconds => &mut step.seconds,
         Meaning::Throughput | Meaning::DeepSpeedTflops | Meaning::ApproximateFlops => &mut step.tflops_per_gpu,
@@ -405,7 +411,7 @@ fn slot<'a>(meaning: Meaning, step: &'a mut Step, extras: &'a mut Extras) -> Opt
 /// Parses the value of a field. Of a pair `instant/average` the first is returned, and both are added to the list of
 /// pairs.
 fn paired(extras: &mut Extras, name: &'static str, value: &str, scale: f64) -> Option<f64> {
-    let (instant, rest) = leading(value)?;
+    let (instant, rest) = parse_leading_number(value)?;
     if let Some(average) = rest.strip_prefix('/').and_then(text::number) {
         extras.pairs.push((name, json!([instant * scale, average * scale])));
     }

@@ -1,7 +1,7 @@
 //! Fields of iteration lines, and a fast path to parse them. All lines of a run have the same layout, so most lines can
 //! be parsed by comparing them with the layout of an earlier line instead of searching for fields.
 
-use crate::text::{leading, unblanked};
+use crate::text::{parse_leading_number, trim_start_ascii};
 
 /// Spellings of the loss in derivatives of Megatron-LM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Meaning {
 #[derive(Debug)]
 pub(super) struct Layout {
     /// Text before the step counter, with every digit replaced by 0.
-    front: Box<[u8]>,
+    masked_prefix: Box<[u8]>,
     fields: Vec<Field>,
     /// The last line read. Most lines have the same length as the previous one and differ from it in few places, so
     /// comparing them is cheaper than parsing.
@@ -107,9 +107,9 @@ impl Layout {
     /// Determines the layout of a line. Returns `None` unless every field has exactly one number.
     pub(super) fn of(text: &str) -> Option<Layout> {
         let (counter, mut rest) = text.split_once('|')?;
-        let front = counter.get(..counter.find(COUNTER)? + COUNTER.len())?;
+        let masked_prefix = counter.get(..counter.find(COUNTER)? + COUNTER.len())?;
         let mut fields: Vec<Field> = Vec::new();
-        while !unblanked(rest).is_empty() {
+        while !trim_start_ascii(rest).is_empty() {
             let (field, behind) = rest.split_once('|')?;
             let name = field.get(..=field.find(':')?)?;
             let meaning = Meaning::of(name.trim_end_matches(':').trim_ascii());
@@ -121,24 +121,30 @@ impl Layout {
             fields.push(Field { name: name.into(), meaning, from: 0, to: 0, value: 0.0 });
             rest = behind;
         }
-        let ranked = front.contains("[rank-");
-        let front = front.bytes().map(zeroed).collect();
-        let mut layout = Layout { front, fields, last: Vec::new() };
+        let ranked = masked_prefix.contains("[rank-");
+        let masked_prefix = masked_prefix.bytes().map(mask_digit).collect();
+        let mut layout = Layout { masked_prefix, fields, last: Vec::new() };
         layout.read(text, |_, _| {}).filter(|_| !ranked).map(|_| layout)
     }
 
     /// Parses a line of exactly this layout. Passes the values of its fields to `each`, and returns the step number and
     /// the planned number of steps. The values are the same as if the line were parsed field by field.
     pub(super) fn read(&mut self, text: &str, mut each: impl FnMut(Meaning, f64)) -> Option<(u64, Option<u64>)> {
-        let front = text.as_bytes().get(..self.front.len())?;
+        let masked_prefix = text.as_bytes().get(..self.masked_prefix.len())?;
         // Compare all bytes: the compiler vectorizes loops without early exit.
-        if front.iter().zip(&self.front).fold(0, |differs, (byte, known)| differs | (zeroed(*byte) ^ known)) != 0 {
+        if masked_prefix
+            .iter()
+            .zip(&self.masked_prefix)
+            .fold(0, |differs, (byte, known)| differs | (mask_digit(*byte) ^ known))
+            != 0
+        {
             return None;
         }
-        let counter = unblanked(text.get(self.front.len()..)?);
-        let (now, rest) = leading(counter).filter(|_| counter.starts_with(|c: char| c.is_ascii_digit()))?;
-        let (planned, rest) = leading(unblanked(rest).strip_prefix('/')?)?;
-        let rest = unblanked(rest).strip_prefix('|')?;
+        let counter = trim_start_ascii(text.get(self.masked_prefix.len()..)?);
+        let (now, rest) =
+            parse_leading_number(counter).filter(|_| counter.starts_with(|c: char| c.is_ascii_digit()))?;
+        let (planned, rest) = parse_leading_number(trim_start_ascii(rest).strip_prefix('/')?)?;
+        let rest = trim_start_ascii(rest).strip_prefix('|')?;
         if !self.changed_fields(text, text.len() - rest.len()) {
             self.all_fields(text, rest)?;
         }
@@ -161,9 +167,9 @@ impl Layout {
             if at >= field.to {
                 continue;
             }
-            let value = text.get(field.from..).filter(|_| at >= field.from).and_then(leading);
+            let value = text.get(field.from..).filter(|_| at >= field.from).and_then(parse_leading_number);
             let Some((number, behind)) = value else { return false };
-            if unblanked(behind).strip_prefix('|').map(|rest| text.len() - rest.len()) != Some(field.to) {
+            if trim_start_ascii(behind).strip_prefix('|').map(|rest| text.len() - rest.len()) != Some(field.to) {
                 return false;
             }
             field.value = number;
@@ -179,11 +185,11 @@ impl Layout {
         for field in &mut self.fields {
             let value = rest.strip_prefix(&*field.name)?;
             field.from = text.len() - value.len();
-            let (number, behind) = leading(value)?;
-            rest = unblanked(behind).strip_prefix('|')?;
+            let (number, behind) = parse_leading_number(value)?;
+            rest = trim_start_ascii(behind).strip_prefix('|')?;
             (field.to, field.value) = (text.len() - rest.len(), number);
         }
-        unblanked(rest).is_empty().then(|| self.last.extend_from_slice(text.as_bytes()))
+        trim_start_ascii(rest).is_empty().then(|| self.last.extend_from_slice(text.as_bytes()))
     }
 }
 
@@ -198,7 +204,7 @@ fn first_difference(text: &str, last: &[u8], from: usize) -> usize {
     from + same + rest.take_while(|(now, before)| now == before).count()
 }
 
-fn zeroed(byte: u8) -> u8 {
+fn mask_digit(byte: u8) -> u8 {
     if byte.is_ascii_digit() { b'0' } else { byte }
 }
 

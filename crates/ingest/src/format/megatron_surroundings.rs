@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::reading::{Config, Context, Facts, Origin};
-use crate::text::{after, has, leading, number, number_after, whole};
-use crate::training::LISTED;
+use crate::text::{has, number, number_after, parse_integer, parse_leading_number, text_after};
+use crate::training::MAX_LISTED;
 
 /// Values stated by such lines.
 #[derive(Debug, Default)]
@@ -25,13 +25,13 @@ impl Surroundings {
     pub(super) fn read(&mut self, text: &str, config: &mut Config) -> bool {
         let mut found = false;
         let mut rest = text;
-        while let Some(value) = after(rest, "max allocated:") {
+        while let Some(value) = text_after(rest, "max allocated:") {
             let before = rest.get(..rest.len() - value.len()).unwrap_or_default();
             let rank = before.rfind("[Rank").and_then(|at| before.get(at + 5..)).and_then(|rank| {
                 // `[Rank 3]`. Some forks print `[Rank (0, 1)]`, which is not a number.
-                whole(rank)
+                parse_integer(rank)
             });
-            if let Some((figure, unit)) = leading(value).filter(|(figure, _)| figure.is_finite()) {
+            if let Some((figure, unit)) = parse_leading_number(value).filter(|(figure, _)| figure.is_finite()) {
                 let gigabytes = unit.trim_start().starts_with('G');
                 let megabytes = if gigabytes { figure * 1024.0 } else { figure };
                 found = true;
@@ -46,15 +46,16 @@ impl Surroundings {
             }
             rest = value;
         }
-        if let Some(value) = after(text, "Total number of parameters in billions:") {
+        if let Some(value) = text_after(text, "Total number of parameters in billions:") {
             config.number("parameters_billion", number(value), Origin::File);
             found = true;
         }
-        if let Some(value) = after(text, "number of parameters on (tensor, pipeline) model parallel rank (0, 0):") {
+        if let Some(value) = text_after(text, "number of parameters on (tensor, pipeline) model parallel rank (0, 0):")
+        {
             self.shard_billion = number(value).map(|parameters| parameters / 1e9);
             found = true;
         }
-        if let Some(value) = after(text, "Number of parameters in most loaded shard in billions:") {
+        if let Some(value) = text_after(text, "Number of parameters in most loaded shard in billions:") {
             self.shard_billion = number(value);
             found = true;
         }
@@ -69,10 +70,10 @@ impl Surroundings {
             config.number("seq_len", digits.parse().ok(), Origin::File);
             found = true;
         }
-        if let Some(rest) = after(text, "validation loss at iteration")
-            && let (Some(iteration), Some(loss)) = (whole(rest), number_after(rest, "loss value:"))
+        if let Some(rest) = text_after(text, "validation loss at iteration")
+            && let (Some(iteration), Some(loss)) = (parse_integer(rest), number_after(rest, "loss value:"))
         {
-            if self.validation.len() < LISTED {
+            if self.validation.len() < MAX_LISTED {
                 self.validation.push(json!([iteration, loss]));
             }
             found = true;
@@ -82,7 +83,7 @@ impl Surroundings {
 
     /// Infers the number of GPUs if it is not stated.
     pub(super) fn gpus(&self, config: &mut Config, context: &Context) {
-        let hint = |name| context.hint(name);
+        let hint = |name| context.number_in_file_name(name);
         if let (Some(tp), Some(pp), Some(dp)) = (hint("tp"), hint("pp"), hint("dp")) {
             config.number("num_gpus", Some(tp * pp * dp), Origin::FileName);
         }
@@ -116,8 +117,8 @@ impl Surroundings {
     pub(super) fn memory(&self, facts: &mut Facts) {
         if self.memory_records > 0 {
             facts.set("rank_memory_records", self.memory_records);
-            facts.some("max_allocated_mb_max", self.max_allocated);
-            facts.some("max_reserved_mb_max", self.max_reserved);
+            facts.set_optional("max_allocated_mb_max", self.max_allocated);
+            facts.set_optional("max_reserved_mb_max", self.max_reserved);
         }
     }
 

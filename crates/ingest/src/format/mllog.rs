@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use crate::json::json_number;
 use crate::lines::Line;
 use crate::observation::Observation;
-use crate::reading::{Config, Context, Facts, Origin, PowerSample, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Facts, Importance, Origin, PowerSample, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 use crate::text;
-use crate::training::{Step, Training, ends, tokens_per_second};
+use crate::training::{Step, Training, series_ends, tokens_per_second};
 
 /// Maximum number of power readings. Of a longer log, the first are kept.
 const READINGS: usize = 1 << 20;
@@ -42,24 +42,24 @@ impl Recognizer for MlLog {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        if let Some(rest) = text::after(line.text, ":::MLPv") {
+        if let Some(rest) = text::text_after(line.text, ":::MLPv") {
             return match parse_old_record(rest) {
                 Some(record) => self.record(&record, line.number),
-                None => Outcome::Skipped("an incomplete MLPerf record of version 0.5"),
+                None => Outcome::Unusable("an incomplete MLPerf record of version 0.5"),
             };
         }
-        let Some(start) = text::after(line.text, ":::MLL") else { return Outcome::No };
+        let Some(start) = text::text_after(line.text, ":::MLL") else { return Outcome::NotRecognized };
         let start = start.trim_start_matches(|c: char| c != '{');
         // The output of another rank may follow on the same line.
         let mut stream = serde_json::Deserializer::from_str(start).into_iter::<Value>();
         match stream.next() {
             Some(Ok(record)) => self.record(&record, line.number),
-            _ => Outcome::Skipped("an MLPerf record with incomplete JSON"),
+            _ => Outcome::Unusable("an MLPerf record with incomplete JSON"),
         }
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.training.observed(out);
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        self.training.append_observations(out);
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -80,7 +80,7 @@ impl Recognizer for MlLog {
 fn parse_old_record(rest: &str) -> Option<Value> {
     let mut words = rest.splitn(3, ' ');
     let (_version, _benchmark, rest) = (words.next()?, words.next()?, words.next()?);
-    let (seconds, rest) = text::leading(rest)?;
+    let (seconds, rest) = text::parse_leading_number(rest)?;
     let record = rest.trim_start().strip_prefix('(')?.split_once(')')?.1.trim();
     let (key, value) = record.split_once(':').map_or((record, ""), |(key, value)| (key.trim(), value.trim()));
     if key.is_empty() || key.contains(' ') {
@@ -96,10 +96,10 @@ fn parse_old_record(rest: &str) -> Option<Value> {
 impl MlLog {
     fn record(&mut self, record: &Value, line: u64) -> Outcome {
         let Some(key) = record.get("key").and_then(Value::as_str) else {
-            return Outcome::Skipped("an MLPerf record without a key");
+            return Outcome::Unusable("an MLPerf record without a key");
         };
         if self.ended(key, record) {
-            return Outcome::Begins;
+            return Outcome::NewDocument;
         }
         self.records += 1;
         let value = record.get("value").unwrap_or(&Value::Null);
@@ -108,7 +108,7 @@ impl MlLog {
             if self.detail.len() < 1000 {
                 self.detail.insert(key.to_owned(), value.clone());
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         let metadata = record.get("metadata");
         let about = |name: &str| metadata.and_then(|metadata| metadata.get(name));
@@ -169,7 +169,7 @@ impl MlLog {
             }
             _ => {}
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Whether a record belongs to another log: it starts a log after the current one has ended, or states another
@@ -211,20 +211,20 @@ impl MlLog {
             "train_samples",
             "eval_samples",
         ] {
-            facts.some(name, self.named.get(name).cloned());
+            facts.set_optional(name, self.named.get(name).cloned());
         }
         let all = self.training.all();
         let rate = all.stats(&all.seconds, 1, context);
         let rate = rate.and_then(|stats| tokens_per_second(&config, None, stats.mean));
-        facts.some("tokens_per_s_no_warmup", rate);
-        facts.some("train_loss", spread(&self.loss));
-        facts.some("block_step_time_s", spread(&self.block_seconds));
-        facts.some("eval_accuracy", ends(&self.accuracy));
-        facts.some("validation_step_s", ends(&self.validation));
-        facts.some("throughput_samples_per_s", spread(&self.throughput));
+        facts.set_optional("tokens_per_s_no_warmup", rate);
+        facts.set_optional("train_loss", spread(&self.loss));
+        facts.set_optional("block_step_time_s", spread(&self.block_seconds));
+        facts.set_optional("eval_accuracy", series_ends(&self.accuracy));
+        facts.set_optional("validation_step_s", series_ends(&self.validation));
+        facts.set_optional("throughput_samples_per_s", spread(&self.throughput));
         if let (Some(start), Some((stop, status))) = (self.start, &self.stop) {
             facts.set("time_to_train_s", (stop - start) / 1e3);
-            facts.some("status", status.clone());
+            facts.set_optional("status", status.clone());
         }
         let mut notes = Vec::new();
         if timed == 0 {
@@ -234,7 +234,7 @@ impl MlLog {
             tool: "mllog",
             format: "mlperf-mllog",
             kind: "mlperf_training",
-            weight: Weight::Record,
+            importance: Importance::Record,
             facts,
             config,
             notes,
@@ -264,8 +264,8 @@ impl MlLog {
             facts.set("duration_s", (to - from) as f64 / 1e3);
         }
         facts.set("mean_reading_w", mean);
-        facts.some("max_w", watts().reduce(f64::max));
-        facts.some("min_w", watts().reduce(f64::min));
+        facts.set_optional("max_w", watts().reduce(f64::max));
+        facts.set_optional("min_w", watts().reduce(f64::min));
         facts.set("energy_wh_trapezoid_distinct", joules / 3600.0);
         if let Some(efficiency) = self.efficiency.filter(|efficiency| *efficiency > 0.0) {
             facts.set("conversion_eff", efficiency);
@@ -276,7 +276,7 @@ impl MlLog {
             tool: "mllog",
             format: "mlperf-power",
             kind: "power",
-            weight: Weight::Record,
+            importance: Importance::Record,
             facts,
             power,
             devices: vec!["node".to_owned()],
@@ -292,8 +292,8 @@ impl MlLog {
     fn inference_reading(self) -> Reading {
         let mut facts = Facts::default();
         let get = |name: &str| self.detail.get(name);
-        facts.some("scenario", get("effective_scenario").cloned());
-        facts.some("valid", get("result_validity").and_then(Value::as_str).map(|word| word == "VALID"));
+        facts.set_optional("scenario", get("effective_scenario").cloned());
+        facts.set_optional("valid", get("result_validity").and_then(Value::as_str).map(|word| word == "VALID"));
         for (name, ours) in [
             ("result_samples_per_second", "samples_per_s"),
             ("result_completed_samples_per_sec", "samples_per_s"),
@@ -301,7 +301,7 @@ impl MlLog {
             ("result_tokens_per_second", "tokens_per_s"),
             ("result_completed_tokens_per_second", "tokens_per_s"),
         ] {
-            facts.some(ours, get(name).and_then(json_number).map(tidy));
+            facts.set_optional(ours, get(name).and_then(json_number).map(number_to_json));
         }
         for (prefix, ours) in
             [("result", "latency_ns"), ("result_first_token", "ttft_ns"), ("result_time_per_output_token", "tpot_ns")]
@@ -329,7 +329,7 @@ impl MlLog {
             tool: "mlperf_inference",
             format: "mlperf-loadgen-detail",
             kind: "mlperf_inference",
-            weight: Weight::Record,
+            importance: Importance::Record,
             facts,
             ..Reading::default()
         }

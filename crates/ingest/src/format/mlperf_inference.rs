@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::mllog::percentile_name;
 use crate::lines::Line;
-use crate::reading::{Context, Facts, Reading, Weight, tidy};
+use crate::reading::{Context, Facts, Importance, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::reports::Reports;
 use crate::text::{has, number};
@@ -21,7 +21,7 @@ impl Recognizer for LoadGen {
         &["MLPerf Results Summary", "Result is :", "percentile latency (ns)", "SUT name :"]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.open
     }
 
@@ -30,9 +30,9 @@ impl Recognizer for LoadGen {
         if has(text, "MLPerf Results Summary") {
             self.reports.begin();
             self.open = true;
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        let Some((label, value)) = text.split_once(':') else { return Outcome::No };
+        let Some((label, value)) = text.split_once(':') else { return Outcome::NotRecognized };
         let (label, value) = (label.trim(), value.trim());
         self.open |= label == "SUT name" || label == "Result is" || label.ends_with("percentile latency (ns)");
         match label {
@@ -43,11 +43,11 @@ impl Recognizer for LoadGen {
             "Scenario" => self.reports.set("scenario", value),
             "Mode" => self.reports.set("mode", value),
             "Result is" => self.reports.set("valid", value == "VALID"),
-            "samples_per_query" => self.some("samples_per_query", number(value).map(tidy)),
+            "samples_per_query" => self.some("samples_per_query", number(value).map(number_to_json)),
             "target_qps" => self.some("target_qps", number(value).map(Value::from)),
             _ => return self.figure(label, value),
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(self: Box<Self>, _context: &Context) -> Vec<Reading> {
@@ -61,7 +61,7 @@ impl Recognizer for LoadGen {
             tool: "mlperf_inference",
             format: "mlperf-loadgen-summary",
             kind: "mlperf_inference",
-            weight: Weight::Result,
+            importance: Importance::Result,
             facts,
             notes,
             ..Reading::default()
@@ -91,9 +91,9 @@ impl LoadGen {
         let value = number(value);
         if !rate.is_empty() {
             self.some(rate, value.map(Value::from));
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        let Some(rest) = label.strip_suffix("(ns)") else { return Outcome::No };
+        let Some(rest) = label.strip_suffix("(ns)") else { return Outcome::NotRecognized };
         let lower = rest.trim().to_lowercase();
         let (statistic, metric) = match lower.split_once(' ') {
             Some((statistic @ ("min" | "max" | "mean"), metric)) => (statistic.to_owned(), metric),
@@ -101,16 +101,16 @@ impl LoadGen {
                 let p = p.trim_end_matches("th");
                 (percentile_name(p).replace("p50.00", "p50"), metric.trim_start_matches("percentile "))
             }
-            _ => return Outcome::No,
+            _ => return Outcome::NotRecognized,
         };
         let block = match metric {
             "latency" => "latency_ns",
             "first token latency" => "ttft_ns",
             "time to output token" | "time per output token" => "tpot_ns",
-            _ => return Outcome::No,
+            _ => return Outcome::NotRecognized,
         };
-        let Some(value) = value else { return Outcome::Skipped("a summary row without a number") };
+        let Some(value) = value else { return Outcome::Unusable("a summary row without a number") };
         self.reports.set_in(block, &statistic, value);
-        Outcome::Took
+        Outcome::Recognized
     }
 }

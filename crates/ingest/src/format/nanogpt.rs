@@ -5,12 +5,12 @@ use serde_json::json;
 
 use crate::lines::Line;
 use crate::quantity::{milliseconds_after, seconds_after};
-use crate::reading::{Origin, tidy};
+use crate::reading::{Origin, number_to_json};
 use crate::recognizer::Outcome;
 use crate::series::Series;
 use crate::step_log::{MFU_PERCENT, Spec, StepFormat, StepLog, StepReader, Summary};
-use crate::text::{after, has, leading, number_after, whole};
-use crate::training::{Step, Training, ends};
+use crate::text::{has, number_after, parse_integer, parse_leading_number, text_after};
+use crate::training::{Step, Training, series_ends};
 
 /// Recognizer of nanoGPT.
 pub type NanoGpt = StepReader<Lines>;
@@ -40,28 +40,30 @@ impl StepFormat for Lines {
         let text = line.text;
         if let Some(tokens) = number_after(text, "tokens per iteration will be") {
             if !log.is_empty() && self.tokens_per_iteration.is_some_and(|known| known != tokens) {
-                return Outcome::Begins;
+                return Outcome::NewDocument;
             }
             self.tokens_per_iteration = Some(tokens);
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         if let Some(millions) = number_after(text, "number of parameters:").filter(|_| text.trim_end().ends_with('M')) {
             log.config.number("parameters_billion", Some(millions / 1e3), Origin::File);
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
-        if let Some((_, rest)) = after(text, "step ").and_then(leading)
+        if let Some((_, rest)) = text_after(text, "step ").and_then(parse_leading_number)
             && let Some(rest) = rest.strip_prefix(": train loss ")
-            && let (Some((train, _)), Some(validation)) = (leading(rest), number_after(rest, "val loss "))
+            && let (Some((train, _)), Some(validation)) = (parse_leading_number(rest), number_after(rest, "val loss "))
         {
             self.evaluated.push(train);
             self.validated.push(validation);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        let Some((iteration, rest)) = after(text, "iter ").and_then(leading) else { return Outcome::No };
-        let Some(rest) = rest.strip_prefix(": loss ") else { return Outcome::No };
+        let Some((iteration, rest)) = text_after(text, "iter ").and_then(parse_leading_number) else {
+            return Outcome::NotRecognized;
+        };
+        let Some(rest) = rest.strip_prefix(": loss ") else { return Outcome::NotRecognized };
         // lit-llama, which is derived from nanoGPT, adds a colon after `time`.
         let Some(seconds) = seconds_after(rest, "time", 1.0).filter(|seconds| *seconds > 0.0) else {
-            return Outcome::Skipped("a nanoGPT iteration without a time");
+            return Outcome::Unusable("a nanoGPT iteration without a time");
         };
         log.push(Step {
             step: Some(iteration as u64),
@@ -71,24 +73,24 @@ impl StepFormat for Lines {
             line: line.number,
             ..Step::default()
         });
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {
         if !self.validated.is_empty() {
             summary.facts.set("val_records", self.validated.len());
-            summary.facts.some("val_loss", ends(&self.validated));
-            summary.facts.some("eval_train_loss", ends(&self.evaluated));
+            summary.facts.set_optional("val_loss", series_ends(&self.validated));
+            summary.facts.set_optional("eval_train_loss", series_ends(&self.evaluated));
         }
-        summary.picked(MFU_PERCENT);
+        summary.add_series_statistics(MFU_PERCENT);
         if let Some(tokens) = self.tokens_per_iteration {
-            summary.facts.set("tokens_per_iteration", tidy(tokens));
+            summary.facts.set("tokens_per_iteration", number_to_json(tokens));
             if let Some(length) = summary.context.settings.get("seq_len").filter(|length| *length > 0.0) {
                 let how = Origin::Derived("tokens per iteration / sequence length");
                 summary.config.number("global_batch_size", Some(tokens / length), how);
             }
             let stats = summary.stats(&summary.all().seconds);
-            summary.facts.some("tokens_per_s_no_warmup", stats.map(|stats| tokens / stats.mean));
+            summary.facts.set_optional("tokens_per_s_no_warmup", stats.map(|stats| tokens / stats.mean));
         }
     }
 }
@@ -151,12 +153,12 @@ impl StepFormat for Timings {
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text;
-        let counter = after(text, "step:").or_else(|| after(text, "step ")).and_then(leading);
-        let Some((step, rest)) = counter else { return Outcome::No };
+        let counter = text_after(text, "step:").or_else(|| text_after(text, "step ")).and_then(parse_leading_number);
+        let Some((step, rest)) = counter else { return Outcome::NotRecognized };
         let clock = milliseconds_after(rest, "train_time:", 1.0).filter(|milliseconds| *milliseconds >= 0.0);
-        let Some(milliseconds) = clock else { return Outcome::No };
+        let Some(milliseconds) = clock else { return Outcome::NotRecognized };
         let step = step.max(0.0) as u64;
-        let planned = rest.strip_prefix('/').and_then(whole);
+        let planned = rest.strip_prefix('/').and_then(parse_integer);
         let validation = number_after(rest, "val_loss:");
         let validating = has(rest, "val_loss:");
         let (training, clock) = if validating {
@@ -179,7 +181,7 @@ impl StepFormat for Timings {
             ..Step::default()
         });
         if !new {
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         clock.push(step, milliseconds);
         self.validations += u64::from(validating);
@@ -188,7 +190,7 @@ impl StepFormat for Timings {
             self.last_step = Some(step);
             self.average = milliseconds_after(rest, "step_avg:", 1e-3).or(self.average);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn close(&mut self, log: &mut StepLog) {
@@ -206,18 +208,18 @@ impl StepFormat for Timings {
             notes.push(averaged.to_owned());
         }
         facts.set("n_train_records", training.all().n);
-        facts.some("planned_steps", training.all().planned);
-        facts.some("last_step", self.last_step);
-        facts.some("step_avg_ms_last", self.average);
+        facts.set_optional("planned_steps", training.all().planned);
+        facts.set_optional("last_step", self.last_step);
+        facts.set_optional("step_avg_ms_last", self.average);
         let differences = &self.clock.differences;
         if let Some(stats) = differences.stats(1.min(differences.len().saturating_sub(1)), context.seed) {
             let steps = json!({"n": stats.n - stats.warmup_dropped, "median": stats.median, "mean": stats.mean,
                 "std": stats.std, "p95": stats.p95});
             facts.set("step_time_ms_from_differences", steps);
         }
-        facts.some("timer_reset_after_step", self.clock.reset_after);
+        facts.set_optional("timer_reset_after_step", self.clock.reset_after);
         facts.set("val_records", self.validations);
-        facts.some("val_loss", ends(&self.validation_loss));
+        facts.set_optional("val_loss", series_ends(&self.validation_loss));
         // The speedruns use one node, whose devices they print first.
         let how = Origin::Derived("one node with the devices listed by nvidia-smi");
         config.number("num_gpus", context.settings.get("gpus_per_node"), how);

@@ -2,10 +2,10 @@
 //! numbers.
 
 use crate::lines::Line;
-use crate::reading::{Origin, tidy};
+use crate::reading::{Origin, number_to_json};
 use crate::recognizer::Outcome;
 use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER_GPU, TOKENS_PER_GPU};
-use crate::text::{after, human, labeled, leading, whole};
+use crate::text::{labeled, parse_abbreviated_number, parse_integer, parse_leading_number, text_after};
 use crate::training::Step;
 
 /// Recognizer of nanotron.
@@ -31,14 +31,16 @@ impl StepFormat for Lines {
     };
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
-        let Some(counter) = after(line.text, "iteration:").and_then(leading) else { return Outcome::No };
+        let Some(counter) = text_after(line.text, "iteration:").and_then(parse_leading_number) else {
+            return Outcome::NotRecognized;
+        };
         let mut step = Step { step: Some(counter.0 as u64), line: line.number, ..Step::default() };
-        step.planned = counter.1.trim_start().strip_prefix('/').and_then(whole);
+        step.planned = counter.1.trim_start().strip_prefix('/').and_then(parse_integer);
         // The last field of a truncated file may end within a number.
         let whole_fields = if line.whole { None } else { line.text.rsplit_once('|').map(|(fields, _)| fields) };
         let (mut tokens, mut total) = (None, None);
         for (key, value) in labeled(whole_fields.unwrap_or(line.text)) {
-            let value = human(value);
+            let value = parse_abbreviated_number(value);
             match key {
                 "elapsed_time_per_iteration_ms" | "time_per_iteration_ms" => {
                     step.seconds = value.map(|time| time / 1e3);
@@ -57,26 +59,26 @@ impl StepFormat for Lines {
             }
         }
         if step.seconds.is_none() {
-            return Outcome::Skipped("a nanotron step without a valid time");
+            return Outcome::Unusable("a nanotron step without a valid time");
         }
         if log.push(step) {
             self.tokens = tokens.or(self.tokens);
             self.total = total.or(self.total);
             self.per_gpu = step.tokens_per_gpu.or(self.per_gpu);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {
         let Summary { training, facts, config, .. } = summary;
         let all = training.all();
-        facts.some("tokens_per_s_last", self.total);
-        facts.some("consumed_tokens_last", self.tokens);
-        facts.some("model_tflops_per_gpu_last", all.tflops.last());
-        facts.some("max_reserved_gb", self.reserved.map(|bytes| bytes / 1e9));
+        facts.set_optional("tokens_per_s_last", self.total);
+        facts.set_optional("consumed_tokens_last", self.tokens);
+        facts.set_optional("model_tflops_per_gpu_last", all.tflops.last());
+        facts.set_optional("max_reserved_gb", self.reserved.map(|bytes| bytes / 1e9));
         if let (Some(total), Some(per_gpu)) = (self.total, self.per_gpu.filter(|rate| *rate > 0.0)) {
             let gpus = (total / per_gpu).round();
-            facts.set("num_gpus_implied", tidy(gpus));
+            facts.set("num_gpus_implied", number_to_json(gpus));
             config.number("num_gpus", Some(gpus), Origin::Derived("tokens/s / tokens/s/GPU"));
         }
         if let (Some(tokens), Some(batch), Some(step)) = (self.tokens, all.batch, all.last_step) {

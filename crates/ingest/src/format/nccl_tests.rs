@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Facts, Importance, Origin, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::text::{after, find, has, leading, number, number_after};
-use crate::training::LISTED;
+use crate::text::{find, has, number, number_after, parse_leading_number, text_after};
+use crate::training::MAX_LISTED;
 
 /// A row: bytes, then time in µs, algorithm bandwidth and bus bandwidth in GB/s, out of place and in place.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ impl Recognizer for NcclTests {
         &["algbw", "_perf", "# Avg bus bandwidth", "nThread", "Pid "]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.before_time.is_some()
     }
 
@@ -69,30 +69,30 @@ impl Recognizer for NcclTests {
                 self.before_time = time.checked_sub(head);
                 let second = words.iter().rposition(|word| *word == "time").filter(|second| *second > time);
                 self.in_place = second.and_then(|second| second.checked_sub(head));
-                return Outcome::Took;
+                return Outcome::Recognized;
             }
         }
         if let Some(average) = number_after(text, "Avg bus bandwidth") {
             self.current.average = Some(average);
             self.close();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if has(text, "nThread") && has(text, "minBytes") {
             self.close();
             let gpus = number_after(text, "nGpus").unwrap_or(1.0) * number_after(text, "nThread").unwrap_or(1.0);
             self.current.gpus = Some(gpus);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        if let Some(rank) = after(text, "Rank ").and_then(leading)
+        if let Some(rank) = text_after(text, "Rank ").and_then(parse_leading_number)
             && text.contains('#')
             && has(rank.1, "Pid")
             && has(rank.1, "device")
         {
             self.close();
             self.current.ranks = self.current.ranks.max(rank.0.max(0.0) as u64 + 1);
-            let device = after(text, "] ").map(str::trim).filter(|device| !device.is_empty());
+            let device = text_after(text, "] ").map(str::trim).filter(|device| !device.is_empty());
             self.current.device = self.current.device.take().or(device.map(str::to_owned));
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if let Some(name) = called(text) {
             if has(text, "Collective test starting") {
@@ -102,17 +102,17 @@ impl Recognizer for NcclTests {
                 self.close();
                 self.called = Some(name);
             }
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         match self.before_time {
             Some(before) if !text.starts_with('#') => self.row(text, before),
-            _ => Outcome::No,
+            _ => Outcome::NotRecognized,
         }
     }
 
     /// Parses the report of `--output_file`, in which rows are objects with `out_of_place` and `in_place`.
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
-        let Some(rows) = document.get("results").and_then(Value::as_array) else { return Outcome::No };
+        let Some(rows) = document.get("results").and_then(Value::as_array) else { return Outcome::NotRecognized };
         let figure = |side: &Value, names: &[&str]| names.iter().find_map(|name| json_number(side.get(*name)?));
         let triple = |row: &Value, side: &str| {
             let side = row.get(side)?;
@@ -138,7 +138,7 @@ impl Recognizer for NcclTests {
             took = true;
         }
         if !took {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let average = document.get("average_bus_bandwidth").or_else(|| document.get("avg_bus_bw"));
         self.current.average =
@@ -154,7 +154,7 @@ impl Recognizer for NcclTests {
         let command = document.get("args").or_else(|| document.get("name")).map(Value::to_string);
         self.current.op = command.as_deref().and_then(called);
         self.close();
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -187,7 +187,7 @@ impl Recognizer for NcclTests {
             device.filter(|_| self.tests.windows(2).all(|pair| matches!(pair, [a, b] if a.device == b.device)));
         facts.set("op", op.as_deref().unwrap_or("several"));
         facts.set("tests", self.tables);
-        facts.some("ranks", ranks.map(|(ranks, _)| tidy(ranks)));
+        facts.set_optional("ranks", ranks.map(|(ranks, _)| number_to_json(ranks)));
         let results: Vec<Value> = self
             .tests
             .iter()
@@ -207,7 +207,7 @@ impl Recognizer for NcclTests {
             tool: "nccl_tests",
             format: "nccl-tests",
             kind: "collective_bench",
-            weight: Weight::Result,
+            importance: Importance::Result,
             facts,
             config,
             notes,
@@ -226,7 +226,7 @@ impl NcclTests {
         self.tables += 1;
         let mut table = std::mem::take(&mut self.current);
         table.op = table.op.or(self.called.take());
-        if self.tests.len() < LISTED {
+        if self.tests.len() < MAX_LISTED {
             self.tests.push(table);
         }
     }
@@ -237,13 +237,15 @@ impl NcclTests {
         if words.first().is_some_and(|word| word.ends_with(':')) {
             words.remove(0);
         }
-        let figure = |index: usize| words.get(index).and_then(|word| leading(word)).filter(|(_, rest)| rest.is_empty());
-        let Some((bytes, _)) = figure(0) else { return Outcome::No };
+        let figure = |index: usize| {
+            words.get(index).and_then(|word| parse_leading_number(word)).filter(|(_, rest)| rest.is_empty())
+        };
+        let Some((bytes, _)) = figure(0) else { return Outcome::NotRecognized };
         let triple = |from: usize| {
             let values = [figure(from)?.0, figure(from + 1)?.0, figure(from + 2)?.0];
             values.iter().all(|value| value.is_finite()).then_some(values)
         };
-        let Some(out_of_place) = triple(before) else { return Outcome::No };
+        let Some(out_of_place) = triple(before) else { return Outcome::NotRecognized };
         let in_place = self.in_place.and_then(triple);
         let word = |index: usize| words.get(index).filter(|_| index < before).map(|word| (*word).to_owned());
         let current = &mut self.current;
@@ -253,7 +255,7 @@ impl NcclTests {
         if current.rows.len() < 1 << 16 {
             current.rows.push(Row { bytes, out_of_place, in_place });
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 }
 
@@ -265,7 +267,7 @@ impl Test {
         out.insert("rows".to_owned(), self.rows.len().into());
         out.insert("dtype".to_owned(), self.dtype.clone().into());
         if let (Some(smallest), Some(largest)) = (smallest, largest) {
-            out.insert("size_bytes".to_owned(), vec![tidy(smallest), tidy(largest.bytes)].into());
+            out.insert("size_bytes".to_owned(), vec![number_to_json(smallest), number_to_json(largest.bytes)].into());
             let [time, algbw, busbw] = largest.out_of_place;
             out.insert("time_us_at_max_size".to_owned(), time.into());
             out.insert("algbw_at_max_size".to_owned(), algbw.into());
@@ -277,11 +279,11 @@ impl Test {
         out.insert("avg_busbw_reported".to_owned(), self.average.into());
         out.insert("op".to_owned(), op.into());
         if let Some(ranks) = ranks {
-            out.insert("ranks".to_owned(), tidy(ranks));
+            out.insert("ranks".to_owned(), number_to_json(ranks));
         }
-        let table = self.rows.iter().take(LISTED).map(|row| {
+        let table = self.rows.iter().take(MAX_LISTED).map(|row| {
             let [time, algbw, busbw] = row.out_of_place;
-            Value::from(vec![tidy(row.bytes), time.into(), algbw.into(), busbw.into()])
+            Value::from(vec![number_to_json(row.bytes), time.into(), algbw.into(), busbw.into()])
         });
         out.insert("bytes_us_algbw_busbw".to_owned(), table.collect());
         Value::Object(out)

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::json;
 use crate::lines::Line;
-use crate::reading::{Origin, tidy};
+use crate::reading::{Origin, number_to_json};
 use crate::recognizer::Outcome;
 use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER_GPU};
-use crate::text::{after, between, has, leading, number, number_after, whole};
-use crate::training::{LISTED, Step, tokens_per_second};
+use crate::text::{has, number, number_after, parse_integer, parse_leading_number, text_after, text_between};
+use crate::training::{MAX_LISTED, Step, tokens_per_second};
 
 /// Recognizer of step lines of NeMo 2.
 pub type Nemo2 = StepReader<Lines>;
@@ -32,18 +32,20 @@ impl StepFormat for Lines {
         Spec { tool: "nemo", format: "nemo2", triggers: &["Training epoch"], counter: "global_steps", ..Spec::DEFAULT };
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
-        let Some(rest) = after(line.text, "Training epoch") else { return Outcome::No };
-        let Some(counter) = after(rest, "iteration").and_then(leading) else { return Outcome::No };
+        let Some(rest) = text_after(line.text, "Training epoch") else { return Outcome::NotRecognized };
+        let Some(counter) = text_after(rest, "iteration").and_then(parse_leading_number) else {
+            return Outcome::NotRecognized;
+        };
         let mut step = Step { step: Some(counter.0 as u64), line: line.number, ..Step::default() };
         // Iterations are counted from 0: 19 is the last of 20.
-        step.planned = counter.1.strip_prefix('/').and_then(whole).map(|last| last.saturating_add(1));
+        step.planned = counter.1.strip_prefix('/').and_then(parse_integer).map(|last| last.saturating_add(1));
         let mut consumed = None;
         for field in rest.split('|') {
             let Some((key, value)) = field.split_once(": ") else { continue };
             match key.trim() {
                 "lr" => step.learning_rate = number(value),
                 "global_batch_size" => step.batch = number(value),
-                "global_step" => step.step = whole(value).or(step.step),
+                "global_step" => step.step = parse_integer(value).or(step.step),
                 "reduced_train_loss" | "loss" => step.loss = number(value),
                 "grad_norm" => step.grad_norm = number(value),
                 "train_step_timing in s" => step.seconds = number(value),
@@ -53,23 +55,23 @@ impl StepFormat for Lines {
             }
         }
         if step.seconds.is_none() {
-            return Outcome::Skipped("a NeMo step line without train_step_timing");
+            return Outcome::Unusable("a NeMo step line without train_step_timing");
         }
         if log.push(step) {
             self.consumed = consumed.or(self.consumed);
-            if self.steps.len() < LISTED {
+            if self.steps.len() < MAX_LISTED {
                 self.steps.push(json!([step.step, step.seconds]));
             }
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {
         let (most, runs) = (summary.all().max_step, summary.training.runs.len());
-        summary.facts.some("global_step_max", most);
+        summary.facts.set_optional("global_step_max", most);
         summary.facts.set("restarts", runs.saturating_sub(1));
-        summary.facts.some("consumed_samples_last", self.consumed.map(tidy));
-        summary.picked(TFLOPS_PER_GPU);
+        summary.facts.set_optional("consumed_samples_last", self.consumed.map(number_to_json));
+        summary.add_series_statistics(TFLOPS_PER_GPU);
         summary.facts.set("all_steps", self.steps);
     }
 }
@@ -97,12 +99,12 @@ impl StepFormat for Bars {
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         // If carriage returns were lost, one line has several bars.
         let starts: Vec<usize> = line.text.match_indices("Epoch ").map(|(at, _)| at).collect();
-        let mut outcome = Outcome::No;
+        let mut outcome = Outcome::NotRecognized;
         for (index, start) in starts.iter().enumerate() {
             let end = starts.get(index + 1).copied().unwrap_or(line.text.len());
             let bar = line.text.get(*start..end).unwrap_or_default();
             outcome = match (self.bar(bar, line.number, log), outcome) {
-                (Outcome::Took, _) | (_, Outcome::Took) => Outcome::Took,
+                (Outcome::Recognized, _) | (_, Outcome::Recognized) => Outcome::Recognized,
                 (now, _) => now,
             };
         }
@@ -111,8 +113,8 @@ impl StepFormat for Bars {
 
     fn summarize(self, summary: &mut Summary<'_>) {
         let most = summary.all().max_step;
-        summary.facts.some("global_step_max", most);
-        summary.facts.some("consumed_samples_last", self.consumed.map(tidy));
+        summary.facts.set_optional("global_step_max", most);
+        summary.facts.set_optional("consumed_samples_last", self.consumed.map(number_to_json));
         summary.facts.set("records", self.records);
         if self.without_timing > 0 {
             let n = self.without_timing;
@@ -128,7 +130,7 @@ impl Bars {
     /// derived from the position in the bar.
     fn counted(&mut self, bar: &str, global: Option<f64>, now: f64, epoch: f64, of: Option<u64>) -> f64 {
         let Some(global) = global else { return now };
-        let written = between(bar, "global_step=", ",").unwrap_or_default();
+        let written = text_between(bar, "global_step=", ",").unwrap_or_default();
         let rounded = written.contains(['e', 'E']);
         if !rounded {
             self.offset = Some((epoch, of, global - now));
@@ -153,10 +155,12 @@ impl Bars {
     fn bar(&mut self, bar: &str, line: u64, log: &mut StepLog) -> Outcome {
         let metrics = ["reduced_train_loss=", "train_step_timing in s=", "train_step_timing="];
         let Some((position, inside)) = bar.split_once('[').filter(|_| metrics.iter().any(|name| has(bar, name))) else {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
         let position = position.rsplit('|').next().unwrap_or_default();
-        let Some((now, of)) = leading(position) else { return Outcome::Skipped("a progress bar without a position") };
+        let Some((now, of)) = parse_leading_number(position) else {
+            return Outcome::Unusable("a progress bar without a position");
+        };
         let value = |name: &str| number_after(inside, name);
         let timing = value("train_step_timing in s=").or_else(|| value("train_step_timing="));
         let from_bar = inside.find("s/it").and_then(|at| {
@@ -170,7 +174,7 @@ impl Bars {
         });
         let global_step = value("global_step=");
         let epoch = number_after(bar, "Epoch");
-        let of = of.strip_prefix('/').and_then(whole);
+        let of = of.strip_prefix('/').and_then(parse_integer);
         let counted = self.counted(inside, global_step, now, epoch.unwrap_or(0.0), of);
         let loss = value("reduced_train_loss=");
         let consumed = value("consumed_samples=");
@@ -180,12 +184,12 @@ impl Bars {
             planned: of,
             seconds: timing.or(from_bar),
             loss,
-            learning_rate: between(inside, "lr=", ",").and_then(number),
+            learning_rate: text_between(inside, "lr=", ",").and_then(number),
             line,
             ..Step::default()
         };
         if step.seconds.is_none() {
-            return Outcome::Skipped("a progress bar without a step time");
+            return Outcome::Unusable("a progress bar without a step time");
         }
         // A bar is printed repeatedly during a step, but already has all values the first time.
         let mut record = json!({"step": now as u64, "of": step.planned, "global_step": global_step,
@@ -199,12 +203,12 @@ impl Bars {
             }
         }
         if self.records.last() != Some(&record) {
-            if log.push(step) && self.records.len() < LISTED {
+            if log.push(step) && self.records.len() < MAX_LISTED {
                 self.records.push(record);
             }
             self.consumed = consumed.or(self.consumed);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 }
 
@@ -217,7 +221,7 @@ pub struct Records {
 impl Records {
     fn record(&mut self, record: &Value, line: u64, log: &mut StepLog) -> Outcome {
         let (Some(step), Some(data)) = (record.get("step"), record.get("data").and_then(Value::as_object)) else {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
         if step.as_str() == Some("PARAMETER") {
             for (name, ours) in [
@@ -246,11 +250,11 @@ impl Records {
             ) {
                 log.config.number("num_gpus", Some(nodes * devices), Origin::File);
             }
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         let value = |name: &str| data.get(name).and_then(json::json_number).filter(|value| value.is_finite());
         let Some(seconds) = value("train_step_timing in s").or_else(|| value("train_step_timing")) else {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
         let counter = step.as_u64().or_else(|| step.as_array()?.last()?.as_u64());
         log.push(Step {
@@ -263,7 +267,7 @@ impl Records {
             ..Step::default()
         });
         self.consumed = value("consumed_samples").or(self.consumed);
-        Outcome::Took
+        Outcome::Recognized
     }
 }
 
@@ -271,15 +275,15 @@ impl StepFormat for Records {
     const SPEC: Spec = Spec { tool: "nemo", format: "nemo-dllogger", triggers: &["DLLL {"], ..Spec::DEFAULT };
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
-        let Some(document) = after(line.text, "DLLL {") else { return Outcome::No };
+        let Some(document) = text_after(line.text, "DLLL {") else { return Outcome::NotRecognized };
         let start = line.text.len() - document.len();
         let document = line.text.get(line.text.get(..start).and_then(|text| text.rfind('{')).unwrap_or(start)..);
         match document.and_then(|document| json::json(document.as_bytes()).ok()) {
             Some(record) => match self.record(&record, line.number, log) {
-                Outcome::No => Outcome::Skipped("a DLLogger record without a step time"),
+                Outcome::NotRecognized => Outcome::Unusable("a DLLogger record without a step time"),
                 other => other,
             },
-            None => Outcome::Skipped("a DLLogger record with incomplete JSON"),
+            None => Outcome::Unusable("a DLLogger record with incomplete JSON"),
         }
     }
 
@@ -289,9 +293,9 @@ impl StepFormat for Records {
 
     fn summarize(self, summary: &mut Summary<'_>) {
         summary.config.merge(&summary.context.settings);
-        summary.facts.some("consumed_samples_last", self.consumed.map(tidy));
+        summary.facts.set_optional("consumed_samples_last", self.consumed.map(number_to_json));
         let (all, stats) = (summary.all(), summary.stats(&summary.all().seconds));
         let rate = stats.and_then(|stats| tokens_per_second(&summary.config, all.batch, stats.mean));
-        summary.facts.some("tokens_per_s_no_warmup", rate);
+        summary.facts.set_optional("tokens_per_s_no_warmup", rate);
     }
 }

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use crate::lines::Line;
 use crate::observation::{Device, Observation};
-use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Facts, Importance, Origin, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
-use crate::text::{cells, has, leading, number, unix_seconds};
+use crate::text::{cells, has, number, parse_leading_number, unix_seconds};
 
-use super::power::{Devices, TOO_MANY};
+use super::power::{Devices, TOO_MANY_DEVICES};
 
 /// Content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct Query {
     columns: Vec<Column>,
     head: String,
     heads: u64,
-    headless: bool,
+    infer_columns: bool,
     n: u64,
     devices: Devices,
     utilization: Series,
@@ -94,52 +94,52 @@ impl Recognizer for Query {
         ]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         !self.columns.is_empty()
     }
 
-    fn table(&self) -> bool {
-        self.open()
+    fn in_table(&self) -> bool {
+        self.in_block()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim_ascii().trim_start_matches('\u{feff}');
         if text == self.head && !text.is_empty() {
             self.heads += 1;
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         // Rows are more frequent than headers, so try them first.
-        let row = if self.columns.is_empty() { Outcome::No } else { self.sample(text) };
-        if row == Outcome::Took {
+        let row = if self.columns.is_empty() { Outcome::NotRecognized } else { self.sample(text) };
+        if row == Outcome::Recognized {
             return row;
         }
         let known = ["utilization.gpu", "power.draw", "memory.used", "temperature.gpu", "clocks.", "power.limit"];
         if text.contains(',') && known.iter().any(|name| has(text, name)) && !has(text, "--query") {
             let columns: Vec<Column> = cells(text).iter().map(|name| Column::of(name)).collect();
             if columns.iter().filter(|column| **column != Column::Other).count() * 2 < columns.len() {
-                return Outcome::No;
+                return Outcome::NotRecognized;
             }
             self.heads += 1;
             self.columns = columns;
             text.clone_into(&mut self.head);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if !self.columns.is_empty() {
             return row;
         }
-        match headless(text) {
-            Some(columns) => (self.columns, self.headless) = (columns, true),
-            None => return Outcome::No,
+        match infer_columns(text) {
+            Some(columns) => (self.columns, self.infer_columns) = (columns, true),
+            None => return Outcome::NotRecognized,
         }
         self.sample(text)
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
-        self.devices.observed(out);
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
+        self.devices.append_observations(out);
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -154,24 +154,24 @@ impl Recognizer for Query {
         facts.set("has_power", has_power);
         facts.set("has_timestamp", self.timed);
         self.devices.facts(&mut facts);
-        facts.some("mean_utilization_percent", self.utilization.mean());
-        facts.some("utilization_percent_max", self.utilization.max().map(tidy));
-        facts.some("memory_used_mib_max", self.memory.max().map(tidy));
-        facts.some("temperature_max_c", self.temperature.max().map(tidy));
+        facts.set_optional("mean_utilization_percent", self.utilization.mean());
+        facts.set_optional("utilization_percent_max", self.utilization.max().map(number_to_json));
+        facts.set_optional("memory_used_mib_max", self.memory.max().map(number_to_json));
+        facts.set_optional("temperature_max_c", self.temperature.max().map(number_to_json));
         self.config.number("num_gpus", Some(self.devices.len() as f64), Origin::File);
         self.config.merge(&context.settings);
         let mut notes = Vec::new();
         if self.timed {
             notes.push("time stamps have no time zone; UTC is assumed".to_owned());
         }
-        if self.headless {
+        if self.infer_columns {
             notes.push("no header: columns are identified by their units".to_owned());
         }
         vec![Reading {
             tool: "nvidia_smi",
             format: "nvidia-smi-csv",
             kind: if has_power { "power" } else { "gpu_samples" },
-            weight: Weight::Samples,
+            importance: Importance::Samples,
             facts,
             config: self.config,
             power: std::mem::take(&mut self.devices.samples),
@@ -190,9 +190,9 @@ impl Query {
                 && values.iter().any(|cell| number(cell).is_some())
                 && values.len() + 2 > self.columns.len()
             {
-                Outcome::Skipped("a sample whose number of columns differs from the header")
+                Outcome::Unusable("a sample whose number of columns differs from the header")
             } else {
-                Outcome::No
+                Outcome::NotRecognized
             };
         }
         // Several columns may have the same content: instantaneous and average power, of which old devices report only
@@ -207,10 +207,10 @@ impl Query {
                 Column::Clock => &mut clock,
                 _ => continue,
             };
-            *slot = slot.or_else(|| with_unit(value));
+            *slot = slot.or_else(|| parse_with_unit(value));
         }
         if [watts, utilization, used, temperature, clock].iter().all(Option::is_none) {
-            return Outcome::Skipped("a sample without a valid value");
+            return Outcome::Unusable("a sample without a valid value");
         }
         let columns = &self.columns;
         let cell = |column: Column| {
@@ -219,16 +219,16 @@ impl Query {
         };
         let at = cell(Column::Time).and_then(unix_seconds);
         let name = [Column::Index, Column::Bus, Column::Uuid].into_iter().find_map(cell).unwrap_or("0");
-        let Some(device_index) = self.devices.index(name) else { return Outcome::Skipped(TOO_MANY) };
+        let Some(device_index) = self.devices.index(name) else { return Outcome::Unusable(TOO_MANY_DEVICES) };
         self.n += 1;
         if let Some(at) = at {
             self.timed = true;
-            self.devices.seen(at);
+            self.devices.record_time(at);
         }
         if let Some(watts) = watts {
             self.devices.push(device_index, at, watts);
         }
-        self.devices.state(Device {
+        self.devices.add_metrics(Device {
             index: device_index,
             at,
             watts,
@@ -246,16 +246,16 @@ impl Query {
                 self.config.note("device", device, Origin::File);
             }
             // MiB to GB.
-            let total = cell(Column::Total).and_then(with_unit);
+            let total = cell(Column::Total).and_then(parse_with_unit);
             self.config.number("device_memory_gb", total.map(|mib| mib * 1.048_576e-3), Origin::File);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 }
 
 /// Parses a cell that consists of a number and an optional unit. Memory is converted to MiB, power to W.
-fn with_unit(cell: &str) -> Option<f64> {
-    let (value, rest) = leading(cell).filter(|(value, _)| value.is_finite())?;
+fn parse_with_unit(cell: &str) -> Option<f64> {
+    let (value, rest) = parse_leading_number(cell).filter(|(value, _)| value.is_finite())?;
     let factor = match rest.strip_prefix(' ').unwrap_or(rest) {
         "" | "W" | "%" | "MiB" | "MHz" | "C" => 1.0,
         "GiB" => 1024.0,
@@ -269,12 +269,12 @@ fn with_unit(cell: &str) -> Option<f64> {
 
 /// Infers the columns of a sample without a header from the units. If a unit occurs twice, the columns are assumed to
 /// be in the usual order of a query.
-fn headless(text: &str) -> Option<Vec<Column>> {
+fn infer_columns(text: &str) -> Option<Vec<Column>> {
     let values = cells(text);
     let mut columns = Vec::new();
     let mut strong = 0;
     for value in &values {
-        let unit = leading(value).map_or("", |(_, rest)| rest.trim());
+        let unit = parse_leading_number(value).map_or("", |(_, rest)| rest.trim());
         let wanted = match unit {
             "W" => [Column::Power, Column::Limit],
             "%" => [Column::Utilization, Column::MemoryUtilization],

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::reading::{Config, Context, Facts, Origin, Reading, Setting, Weight, tidy};
+use crate::reading::{Config, Context, Facts, Importance, Origin, Reading, Setting, number_to_json};
 use crate::series::Series;
 
 /// Samples of one device.
@@ -65,15 +65,15 @@ impl<Name: Ord> Devices<Name> {
     /// Facts on every device: the mean of its samples.
     pub(super) fn facts(&self) -> Facts {
         let means = |pick: fn(&Device) -> &Series| -> Vec<Value> {
-            self.all.values().map(|device| pick(device).mean().map_or(Value::Null, tidy)).collect()
+            self.all.values().map(|device| pick(device).mean().map_or(Value::Null, number_to_json)).collect()
         };
         let mut facts = Facts::default();
         facts.set("num_gpus", self.all.len());
-        facts.some("driver", self.driver.clone());
+        facts.set_optional("driver", self.driver.clone());
         facts.set("power_w", means(|device| &device.power));
-        facts.some("power_cap_w", self.cap.map(tidy));
+        facts.set_optional("power_cap_w", self.cap.map(number_to_json));
         facts.set("memory_used_mib", means(|device| &device.used));
-        facts.some("memory_total_mib", self.total.map(tidy));
+        facts.set_optional("memory_total_mib", self.total.map(number_to_json));
         facts.set("utilization_percent", means(|device| &device.utilization));
         facts.set("temperature_c", means(|device| &device.temperature));
         facts
@@ -95,7 +95,7 @@ impl<Name: Ord> Devices<Name> {
             tool: "nvidia_smi",
             format,
             kind: "gpu_state",
-            weight: Weight::State,
+            importance: Importance::State,
             facts,
             config: self.config,
             notes,

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::nvidia_smi_devices::Devices;
 use crate::lines::Line;
-use crate::reading::{Context, Reading, Setting, tidy};
+use crate::reading::{Context, Reading, Setting, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::text::{has, leading};
+use crate::text::{has, parse_leading_number};
 
 /// Recognizer of the report.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl Recognizer for Report {
         &["NVSMI LOG"]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.open
     }
 
@@ -36,10 +36,10 @@ impl Recognizer for Report {
             self.open = true;
             self.reports += 1;
             self.current = None;
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if !self.open {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let inner = text.trim_start();
         let indented = inner.len() < text.len();
@@ -48,16 +48,16 @@ impl Recognizer for Report {
             self.has_power = false;
             self.current = Some(bus.to_owned());
             self.section.clear();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         let Some((name, value)) = inner.split_once(" : ").map(|(name, value)| (name.trim(), value.trim())) else {
             if indented {
                 inner.clone_into(&mut self.section);
-                return Outcome::Took;
+                return Outcome::Recognized;
             }
             // Any other unindented line ends the report.
             self.open = false;
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
         self.value(name, value, indented, line.number)
     }
@@ -67,7 +67,7 @@ impl Recognizer for Report {
         self.open && name.is_some_and(|(_, value)| self.devices.differs(value.trim()))
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
@@ -80,7 +80,7 @@ impl Recognizer for Report {
             return Vec::new();
         }
         let mut facts = self.devices.facts();
-        facts.some("total_power_w", self.devices.total_power().map(tidy));
+        facts.set_optional("total_power_w", self.devices.total_power().map(number_to_json));
         let mut notes = Vec::new();
         if self.reports > 1 {
             facts.set("snapshots", json!(self.reports));
@@ -96,15 +96,16 @@ impl Report {
             if name == "Driver Version" {
                 self.devices.driver = Some(value.to_owned());
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if name == "Product Name" {
             self.devices.named(value, line);
         }
         let Some(device) = self.current.as_ref().and_then(|bus| self.devices.all.get_mut(bus)) else {
-            return Outcome::Skipped("a line of nvidia-smi -q outside the section of a device");
+            return Outcome::Unusable("a line of nvidia-smi -q outside the section of a device");
         };
-        let figure = |unit: &str| leading(value).filter(|(_, rest)| rest.trim() == unit).map(|(figure, _)| figure);
+        let figure =
+            |unit: &str| parse_leading_number(value).filter(|(_, rest)| rest.trim() == unit).map(|(figure, _)| figure);
         match (self.section.as_str(), name) {
             // Newer drivers report the power of the module in a separate section.
             ("GPU Power Readings" | "Power Readings", _) => match name {
@@ -128,6 +129,6 @@ impl Report {
             }
             _ => {}
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 }

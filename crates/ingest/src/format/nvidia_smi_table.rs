@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::nvidia_smi_devices::Devices;
 use crate::lines::Line;
-use crate::reading::{Context, Reading, Setting, tidy};
+use crate::reading::{Context, Reading, Setting, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::text::{between, has, leading, number};
+use crate::text::{has, number, parse_leading_number, text_between};
 
 /// Recognizer of the table.
 #[derive(Debug, Default)]
@@ -25,21 +25,21 @@ impl Recognizer for Table {
         let text = line.text.trim_ascii();
         if has(text, "| NVIDIA-SMI") {
             self.tables += 1;
-            let driver = between(text, "Driver Version:", " ").map(str::to_owned);
+            let driver = text_between(text, "Driver Version:", " ").map(str::to_owned);
             self.devices.driver = driver.or(self.devices.driver.take());
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        let Some(inner) = text.strip_prefix('|') else { return Outcome::No };
+        let Some(inner) = text.strip_prefix('|') else { return Outcome::NotRecognized };
         if !has(inner, "MiB /") && !has(inner, "W /") {
-            let Some((index, name)) = device(text) else { return Outcome::No };
+            let Some((index, name)) = device(text) else { return Outcome::NotRecognized };
             self.devices.named(name, line.number);
             self.current = Some(index);
             self.devices.all.entry(index).or_default();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         // `| N/A   48C    P0            464W /  700W |   72770MiB /  81559MiB |     97%      Default |`
         let Some(device) = self.current.take().and_then(|index| self.devices.all.get_mut(&index)) else {
-            return Outcome::Skipped("an nvidia-smi row without a device name above it");
+            return Outcome::Unusable("an nvidia-smi row without a device name above it");
         };
         let mut parts = inner.split('|');
         let (state, memory, load) =
@@ -59,14 +59,14 @@ impl Recognizer for Table {
         self.devices.cap = with_unit(cap, "W").or(self.devices.cap);
         self.devices.total =
             memory.split_once('/').and_then(|(_, total)| with_unit(total, "MiB")).or(self.devices.total);
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn contradicts(&self, line: Line<'_>) -> bool {
         device(line.text).is_some_and(|(_, name)| self.devices.differs(name))
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
@@ -79,7 +79,7 @@ impl Recognizer for Table {
             return Vec::new();
         }
         let mut facts = self.devices.facts();
-        facts.set("total_power_w", tidy(self.devices.total_power().unwrap_or_default()));
+        facts.set("total_power_w", number_to_json(self.devices.total_power().unwrap_or_default()));
         let snapshots = self.devices.all.values().map(|device| device.power.len()).max().unwrap_or(0);
         let mut notes = Vec::new();
         if snapshots > 1 {
@@ -94,7 +94,7 @@ impl Recognizer for Table {
 /// Parses index and name of a device from `|   0  NVIDIA H100 80GB HBM3          On  | 00000000:61:00.0 Off |`.
 fn device(text: &str) -> Option<(u64, &str)> {
     let inner = text.trim_ascii().strip_prefix('|')?;
-    let (index, rest) = leading(inner).filter(|(index, _)| index.fract() == 0.0 && *index >= 0.0)?;
+    let (index, rest) = parse_leading_number(inner).filter(|(index, _)| index.fract() == 0.0 && *index >= 0.0)?;
     let mut cells = rest.split('|');
     let name = cells.next()?.trim();
     if name.is_empty() || cells.next()?.matches(':').count() < 2 {

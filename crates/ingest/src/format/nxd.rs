@@ -5,8 +5,8 @@ use crate::lines::Line;
 use crate::recognizer::Outcome;
 use crate::series::Series;
 use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary};
-use crate::text::{after, leading, number_after};
-use crate::training::{Copies, Step};
+use crate::text::{number_after, parse_leading_number, text_after};
+use crate::training::{DuplicateDetection, Step};
 
 /// Recognizer of neuronx-distributed.
 pub type Nxd = StepReader<Lines>;
@@ -22,21 +22,23 @@ impl StepFormat for Lines {
         tool: "nxd",
         format: "nxd-log",
         triggers: &["step_loss"],
-        copies: Copies::EveryRank,
+        copies: DuplicateDetection::EveryRank,
         notes: &["throughput is in sequences per second, averaged over the last steps"],
         ..Spec::DEFAULT
     };
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text;
-        let Some(loss) = number_after(text, "step_loss") else { return Outcome::No };
+        let Some(loss) = number_after(text, "step_loss") else { return Outcome::NotRecognized };
         let Some(rate) = number_after(text, "throughput").filter(|rate| *rate > 0.0) else {
-            return Outcome::Skipped("a neuronx-distributed step without a throughput");
+            return Outcome::Unusable("a neuronx-distributed step without a throughput");
         };
         // `(epoch, step)`
-        let step = after(text, "- (").and_then(leading).and_then(|(_, rest)| leading(rest.strip_prefix(',')?));
+        let step = text_after(text, "- (")
+            .and_then(parse_leading_number)
+            .and_then(|(_, rest)| parse_leading_number(rest.strip_prefix(',')?));
         let Some((step, _)) = step.filter(|(step, _)| *step >= 0.0) else {
-            return Outcome::Skipped("a neuronx-distributed step without a counter");
+            return Outcome::Unusable("a neuronx-distributed step without a counter");
         };
         let new = log.push(Step {
             step: Some(step as u64),
@@ -49,7 +51,7 @@ impl StepFormat for Lines {
         if new {
             self.rate.push(rate);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use crate::lines::Line;
 use crate::quantity::{Measure, milliseconds, milliseconds_after};
-use crate::reading::{Config, Context, Facts, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Facts, Importance, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::text::{after, has, leading, number, number_after, owned_cells};
-use crate::training::LISTED;
+use crate::text::{has, number, number_after, owned_cells, parse_leading_number, text_after};
+use crate::training::MAX_LISTED;
 
 /// Unit of times in the CSV, in seconds.
 const MICROSECOND: f64 = 1e-6;
@@ -56,11 +56,11 @@ impl Recognizer for PerfAnalyzer {
         &["infer/sec", "Request concurrency:", "Request Rate:", "*** Measurement Settings", "Inferences/Second"]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.block.is_some() || !self.columns.is_empty() || self.settings
     }
 
-    fn blank(&mut self) {
+    fn blank_line(&mut self) {
         self.columns.clear();
         self.settings = false;
     }
@@ -70,19 +70,19 @@ impl Recognizer for PerfAnalyzer {
         if has(text, "*** Measurement Settings") {
             self.close();
             (self.batch, self.settings) = (None, true);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         for (mark, name) in [("Request concurrency:", "concurrency"), ("Request Rate:", "request_rate")] {
             let Some(value) = text.strip_prefix(mark).and_then(number) else { continue };
             self.close();
             let mut block = Map::new();
-            block.insert(name.to_owned(), tidy(value));
+            block.insert(name.to_owned(), number_to_json(value));
             (self.block, self.part) = (Some(block), Part::Client);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if let Some(batch) = text.strip_prefix("Batch size:").filter(|_| self.settings) {
             self.batch = number(batch);
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         if has(text, ", throughput:") && has(text, "latency") {
             return self.summary(text);
@@ -90,12 +90,12 @@ impl Recognizer for PerfAnalyzer {
         if has(text, "Inferences/Second") && text.contains(',') {
             self.close();
             self.columns = owned_cells(text).iter().map(|name| column(name)).collect();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if !self.columns.is_empty() {
             return self.row(text);
         }
-        if self.block.is_some() { self.figure(text) } else { Outcome::No }
+        if self.block.is_some() { self.figure(text) } else { Outcome::NotRecognized }
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -112,7 +112,7 @@ impl Recognizer for PerfAnalyzer {
             tool: "perf_analyzer",
             format: if self.csv { "perf-analyzer-csv" } else { "perf-analyzer-text" },
             kind: "serving",
-            weight: Weight::Result,
+            importance: Importance::Result,
             facts,
             config,
             ..Reading::default()
@@ -127,14 +127,14 @@ impl PerfAnalyzer {
         let block = self.block.take().filter(|block| block.contains_key("inferences_per_s"));
         if let Some(mut block) = block {
             if let Some(batch) = self.batch {
-                block.insert("batch_size".to_owned(), tidy(batch));
+                block.insert("batch_size".to_owned(), number_to_json(batch));
             }
             self.push(block);
         }
     }
 
     fn push(&mut self, result: Map<String, Value>) {
-        if self.results.len() < LISTED {
+        if self.results.len() < MAX_LISTED {
             self.results.push(result);
         }
     }
@@ -146,11 +146,11 @@ impl PerfAnalyzer {
             "Server:" | "Composing models:" => self.part = Part::Server,
             _ => {}
         }
-        let Some((label, value)) = text.split_once(':') else { return Outcome::No };
-        let Some(block) = &mut self.block else { return Outcome::No };
+        let Some((label, value)) = text.split_once(':') else { return Outcome::NotRecognized };
+        let Some(block) = &mut self.block else { return Outcome::NotRecognized };
         let time = || milliseconds(value, MICROSECOND);
         let (name, figure) = match (label, self.part) {
-            ("Client" | "Server" | "Composing models", _) => return Outcome::Took,
+            ("Client" | "Server" | "Composing models", _) => return Outcome::Recognized,
             ("Request count", Part::Client) => ("requests".to_owned(), number(value)),
             ("Throughput", Part::Client) => ("inferences_per_s".to_owned(), number(value)),
             ("Response Throughput", Part::Client) => ("responses_per_s".to_owned(), number(value)),
@@ -166,11 +166,11 @@ impl PerfAnalyzer {
             (label, Part::Client) if percentile(label).is_some() => {
                 (format!("request_latency_ms.{}", percentile(label).unwrap_or_default()), time())
             }
-            _ => return Outcome::No,
+            _ => return Outcome::NotRecognized,
         };
-        let Some(figure) = figure else { return Outcome::Skipped("a Perf Analyzer line without a number") };
-        block.insert(name, tidy(figure));
-        Outcome::Took
+        let Some(figure) = figure else { return Outcome::Unusable("a Perf Analyzer line without a number") };
+        block.insert(name, number_to_json(figure));
+        Outcome::Recognized
     }
 
     /// Reads a summary line, `Concurrency: 1, throughput: 1407.84 infer/sec, latency 708 usec`, unless it repeats a
@@ -181,14 +181,14 @@ impl PerfAnalyzer {
         let load = load.iter().find_map(|(mark, name)| Some((*name, text.strip_prefix(mark).and_then(number)?)));
         let rate = number_after(text, "throughput:");
         // A latency without unit is ignored, because the line is truncated.
-        let latency = after(text, ", latency").and_then(|rest| {
-            let (value, unit) = leading(rest)?;
+        let latency = text_after(text, ", latency").and_then(|rest| {
+            let (value, unit) = parse_leading_number(rest)?;
             Some(value * (Measure::Time.factor(unit)? * 1e3))
         });
         let (Some((name, load)), Some(rate)) = (load, rate) else {
-            return Outcome::Skipped("a Perf Analyzer summary without its load or throughput");
+            return Outcome::Unusable("a Perf Analyzer summary without its load or throughput");
         };
-        let (load, rate) = (tidy(load), tidy(rate));
+        let (load, rate) = (number_to_json(load), number_to_json(rate));
         let same =
             |known: &Map<String, Value>| known.get(name) == Some(&load) && known.get("inferences_per_s") == Some(&rate);
         if !self.results.iter().any(same) {
@@ -200,27 +200,27 @@ impl PerfAnalyzer {
             }
             self.push(result);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn row(&mut self, text: &str) -> Outcome {
         let cells = owned_cells(text);
         if cells.len() != self.columns.len() {
             self.columns.clear();
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let mut result = Map::new();
         for (column, cell) in self.columns.iter().zip(&cells) {
             if let (Some((name, factor)), Some(value)) = (column, number(cell)) {
-                result.insert(name.clone(), tidy(value * factor));
+                result.insert(name.clone(), number_to_json(value * factor));
             }
         }
         if !result.contains_key("inferences_per_s") {
-            return Outcome::Skipped("a row of Perf Analyzer without a throughput");
+            return Outcome::Unusable("a row of Perf Analyzer without a throughput");
         }
         self.csv = true;
         self.push(result);
-        Outcome::Took
+        Outcome::Recognized
     }
 }
 

@@ -3,11 +3,11 @@
 
 use crate::lines::Line;
 use crate::quantity::gigabytes;
-use crate::reading::{Origin, tidy};
+use crate::reading::{Origin, number_to_json};
 use crate::recognizer::Outcome;
 use crate::step_log::{MFU_PERCENT, Spec, StepFormat, StepLog, StepReader, Summary, TOKENS_PER_GPU};
-use crate::text::{human, number, whole};
-use crate::training::{Copies, Step};
+use crate::text::{number, parse_abbreviated_number, parse_integer};
+use crate::training::{DuplicateDetection, Step};
 
 /// Recognizer of picotron.
 pub type Picotron = StepReader<Lines>;
@@ -27,32 +27,32 @@ impl StepFormat for Lines {
         format: "picotron",
         triggers: &["| Tokens/s/GPU:", "| Tokens/s:"],
         series: &[TOKENS_PER_GPU, MFU_PERCENT],
-        copies: Copies::EveryRank,
+        copies: DuplicateDetection::EveryRank,
         notes: &["step times are tokens per step / tokens per second, both rounded to three digits"],
         ..Spec::DEFAULT
     };
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
-        let Some((_, rest)) = line.text.split_once("Step:") else { return Outcome::No };
+        let Some((_, rest)) = line.text.split_once("Step:") else { return Outcome::NotRecognized };
         let mut fields = rest.split('|');
         let counter = fields.next().unwrap_or_default();
-        let mut step = Step { step: whole(counter), line: line.number, ..Step::default() };
+        let mut step = Step { step: parse_integer(counter), line: line.number, ..Step::default() };
         let (mut step_tokens, mut rate, mut tokens) = (None, None, None);
         for field in fields {
             let Some((name, value)) = field.split_once(':') else { continue };
             match name.trim() {
                 "Loss" => step.loss = number(value),
-                "Global batch size" => step_tokens = human(value),
-                "Tokens/s" => rate = human(value),
-                "Tokens/s/GPU" => step.tokens_per_gpu = human(value),
-                "Tokens" => tokens = human(value),
+                "Global batch size" => step_tokens = parse_abbreviated_number(value),
+                "Tokens/s" => rate = parse_abbreviated_number(value),
+                "Tokens/s/GPU" => step.tokens_per_gpu = parse_abbreviated_number(value),
+                "Tokens" => tokens = parse_abbreviated_number(value),
                 "MFU" => step.mfu = number(value),
                 "Memory usage" => step.memory_gb = gigabytes(value, 1.0),
                 _ => {}
             }
         }
         if step.step.is_none() || step.tokens_per_gpu.is_none() {
-            return Outcome::Skipped("a picotron step without a counter or rate");
+            return Outcome::Unusable("a picotron step without a counter or rate");
         }
         let (first, gpus) = (log.is_empty(), rate.zip(step.tokens_per_gpu));
         step.seconds = step_tokens.zip(rate).filter(|(_, rate)| *rate > 0.0).map(|(tokens, rate)| tokens / rate);
@@ -63,14 +63,14 @@ impl StepFormat for Lines {
             let gpus = gpus.filter(|(_, rate)| *rate > 0.0).map(|(all, one)| (all / one).round());
             self.gpus = if first { gpus } else { self.gpus.filter(|known| gpus.is_none_or(|now| now == *known)) };
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {
-        summary.facts.some("consumed_tokens_last", self.tokens.map(tidy));
-        summary.facts.some("tokens_per_iteration", self.step_tokens.map(tidy));
+        summary.facts.set_optional("consumed_tokens_last", self.tokens.map(number_to_json));
+        summary.facts.set_optional("tokens_per_iteration", self.step_tokens.map(number_to_json));
         let most = summary.all().memory.max();
-        summary.facts.some("max_memory_gb", most);
+        summary.facts.set_optional("max_memory_gb", most);
         summary.config.number("num_gpus", self.gpus, Origin::Derived("tokens/s / tokens/s/GPU"));
         let length = summary.context.settings.get("seq_len").filter(|length| *length > 0.0);
         let batch = self.step_tokens.zip(length).map(|(tokens, length)| (tokens / length).round());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::observation::{Device, Fresh, Observation};
+use crate::observation::{Device, Observation, PendingObservations};
 use crate::reading::{Facts, PowerSample, object};
 use crate::series::Series;
 
@@ -11,7 +11,7 @@ const SAMPLES: usize = 1 << 20;
 /// Maximum number of devices.
 const DEVICES: usize = 4096;
 /// Why a sample of a further device is skipped.
-pub const TOO_MANY: &str = "a sample of a device beyond the limit of 4096";
+pub const TOO_MANY_DEVICES: &str = "a sample of a device beyond the limit of 4096";
 
 /// Power samples of devices.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,7 @@ pub struct Devices {
     to: Option<f64>,
     /// Samples with a time.
     pub samples: Vec<PowerSample>,
-    fresh: Fresh<Device>,
+    fresh: PendingObservations<Device>,
 }
 
 impl Devices {
@@ -75,7 +75,7 @@ impl Devices {
     }
 
     /// Adds other metrics of a device to its last power sample, or a new sample if there is none.
-    pub fn state(&mut self, state: Device) {
+    pub fn add_metrics(&mut self, state: Device) {
         match self.fresh.last_mut().filter(|last| last.index == state.index && last.watts == state.watts) {
             Some(last) => *last = state,
             None => self.fresh.push(state),
@@ -83,12 +83,12 @@ impl Devices {
     }
 
     /// Appends the samples since the last call to `out`.
-    pub fn observed(&mut self, out: &mut Vec<Observation>) {
+    pub fn append_observations(&mut self, out: &mut Vec<Observation>) {
         self.fresh.take(out, Observation::Device);
     }
 
     /// Records the time of a sample that may have no power.
-    pub fn seen(&mut self, at: f64) {
+    pub fn record_time(&mut self, at: f64) {
         self.from = Some(self.from.map_or(at, |known| known.min(at)));
         self.to = Some(self.to.map_or(at, |known| known.max(at)));
     }
@@ -118,8 +118,8 @@ impl Devices {
         let total: f64 = self.watts.iter().filter_map(Series::mean).sum();
         facts.set("mean_power_w_per_gpu", Value::Object(means));
         facts.set("mean_total_power_w", total);
-        facts.some("max_power_w", self.watts.iter().filter_map(Series::max).reduce(f64::max));
-        facts.some("min_power_w", self.watts.iter().filter_map(Series::min).reduce(f64::min));
+        facts.set_optional("max_power_w", self.watts.iter().filter_map(Series::max).reduce(f64::max));
+        facts.set_optional("min_power_w", self.watts.iter().filter_map(Series::min).reduce(f64::min));
         if self.duration().is_some_and(|duration| duration > 0.0) {
             facts.set("energy_wh_trapezoid_per_gpu_sum", self.joules / 3600.0);
         }

@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::lines::Line;
 use crate::quantity::{Measure, seconds_after};
-use crate::reading::{Context, Facts, Reading, Weight, tidy};
+use crate::reading::{Context, Facts, Importance, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::reports::{Agreed, Reports};
-use crate::text::{after, has, leading, number, number_after};
-use crate::training::LISTED;
+use crate::reports::{CommonSettings, Reports};
+use crate::text::{has, number, number_after, parse_leading_number, text_after};
+use crate::training::MAX_LISTED;
 
 /// Labels of rows with a single value, and our names.
 const ROWS: [(&str, &str); 34] = [
@@ -78,7 +78,7 @@ pub struct ServingBlock {
     throughput: Reports,
     latency: Reports,
     batches: Vec<Value>,
-    settings: Agreed,
+    settings: CommonSettings,
 }
 
 impl Recognizer for ServingBlock {
@@ -97,7 +97,7 @@ impl Recognizer for ServingBlock {
         ]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.block.is_some()
     }
 
@@ -107,11 +107,11 @@ impl Recognizer for ServingBlock {
             self.close();
             self.writer = Writer { sglang: false, offline: has(text, "Offline") };
             self.block = Some(Map::new());
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if self.block.is_some() {
             let outcome = self.row(text);
-            if outcome != Outcome::No {
+            if outcome != Outcome::NotRecognized {
                 return outcome;
             }
         }
@@ -125,7 +125,7 @@ impl Recognizer for ServingBlock {
         let base = || Reading {
             tool: "vllm_bench",
             kind: "serving",
-            weight: Weight::Result,
+            importance: Importance::Result,
             config: config.clone(),
             ..Reading::default()
         };
@@ -173,7 +173,7 @@ impl Recognizer for ServingBlock {
 impl ServingBlock {
     fn close(&mut self) {
         if let Some(block) = self.block.take().filter(|block| !block.is_empty())
-            && self.results.len() < LISTED
+            && self.results.len() < MAX_LISTED
         {
             self.results.push((self.writer, Value::Object(block)));
         }
@@ -184,18 +184,18 @@ impl ServingBlock {
         let trimmed = text.trim_ascii();
         if trimmed.len() > 20 && trimmed.bytes().all(|byte| byte == b'=') {
             self.close();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if trimmed.starts_with("-----") && trimmed.ends_with("----") {
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        let Some((label, value)) = text.rsplit_once(':') else { return Outcome::No };
+        let Some((label, value)) = text.rsplit_once(':') else { return Outcome::NotRecognized };
         let (label, value) = (label.trim(), value.trim());
-        let Some(block) = &mut self.block else { return Outcome::No };
+        let Some(block) = &mut self.block else { return Outcome::NotRecognized };
         self.writer.sglang |= SGLANG.contains(&label) || label.ends_with("E2E Latency (ms)");
         if label == "Backend" {
             block.insert("backend".to_owned(), value.into());
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         // A date or a rank may precede the label. Use the longest known label that the text ends with.
         let known = ROWS.iter().filter(|(name, _)| {
@@ -205,22 +205,22 @@ impl ServingBlock {
             })
         });
         if let Some((_, ours)) = known.max_by_key(|(name, _)| name.len()) {
-            let value = leading(value).map(|(value, _)| value);
+            let value = parse_leading_number(value).map(|(value, _)| value);
             let value = match value {
                 Some(value) if value.is_finite() => value.into(),
                 Some(_) => Value::from("inf"),
-                None => return Outcome::Skipped("a row of a result block without a number"),
+                None => return Outcome::Unusable("a row of a result block without a number"),
             };
             block.insert((*ours).to_owned(), value);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         match (metric(label), number(value)) {
             (Some((name, scale)), Some(value)) => {
                 block.insert(name, (value * scale).into());
-                Outcome::Took
+                Outcome::Recognized
             }
-            (Some(_), None) => Outcome::Skipped("a row of a result block without a number"),
-            _ => Outcome::No,
+            (Some(_), None) => Outcome::Unusable("a row of a result block without a number"),
+            _ => Outcome::NotRecognized,
         }
     }
 
@@ -230,7 +230,7 @@ impl ServingBlock {
         if let (Some(requests), true) = (number_after(text, "Throughput:"), has(text, "requests/s")) {
             self.throughput.set("requests_per_s", requests);
             for part in text.split(", ").skip(1) {
-                let Some((value, unit)) = leading(part) else { continue };
+                let Some((value, unit)) = parse_leading_number(part) else { continue };
                 let name = match unit.trim().split('/').next() {
                     Some("total tokens" | "tokens") => "total_tokens_per_s",
                     Some("output tokens") => "output_tokens_per_s",
@@ -238,33 +238,35 @@ impl ServingBlock {
                 };
                 self.throughput.set(name, value);
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        if !self.throughput.now().is_empty() {
+        if !self.throughput.current().is_empty() {
             for (name, ours) in
                 [("Total num prompt tokens:", "input_tokens"), ("Total num output tokens:", "output_tokens")]
             {
                 if let Some(value) = number_after(text, name) {
-                    self.throughput.set(ours, tidy(value));
-                    return Outcome::Took;
+                    self.throughput.set(ours, number_to_json(value));
+                    return Outcome::Recognized;
                 }
             }
         }
         // vLLM: `Avg latency: 3.25 seconds`, `90% percentile latency: 3.3 seconds`
         if let Some(mean) = seconds_after(text, "Avg latency:", 1.0) {
             self.latency.set_in("latency_s", "mean", mean);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        if let Some((p, rest)) = leading(text).filter(|(_, rest)| rest.starts_with("% percentile latency:")) {
+        if let Some((p, rest)) =
+            parse_leading_number(text).filter(|(_, rest)| rest.starts_with("% percentile latency:"))
+        {
             let Some(value) = seconds_after(rest, "% percentile latency:", 1.0) else {
-                return Outcome::Skipped("a percentile without a number");
+                return Outcome::Unusable("a percentile without a number");
             };
-            self.latency.set_in("latency_s", &format!("p{}", tidy(p)), value);
-            return Outcome::Took;
+            self.latency.set_in("latency_s", &format!("p{}", number_to_json(p)), value);
+            return Outcome::Recognized;
         }
         // SGLang: `Prefill. latency: 0.05 s, throughput: 12345.67 token/s`
         for (mark, name) in [("Prefill.", "prefill"), ("Decode.", "decode"), ("Total.", "total")] {
-            let Some(rest) = after(text, mark) else { continue };
+            let Some(rest) = text_after(text, mark) else { continue };
             let rest = rest.trim_start_matches("median ");
             let (seconds, rate) = (seconds_after(rest, "latency", 1.0), number_after(rest, "throughput"));
             let (Some(seconds), Some(rate)) = (seconds.filter(|_| rest.starts_with("latency")), rate) else { continue };
@@ -272,16 +274,16 @@ impl ServingBlock {
             record.insert("phase".to_owned(), name.into());
             record.insert("latency_s".to_owned(), seconds.into());
             record.insert("tokens_per_s".to_owned(), rate.into());
-            if self.batches.len() < LISTED {
+            if self.batches.len() < MAX_LISTED {
                 self.batches.push(Value::Object(record));
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if let Some(model) = text.trim().strip_prefix("Model:") {
-            self.settings.state("model", model.trim());
-            return Outcome::Noted;
+            self.settings.add("model", model.trim());
+            return Outcome::Settings;
         }
-        Outcome::No
+        Outcome::NotRecognized
     }
 }
 

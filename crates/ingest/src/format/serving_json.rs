@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::reading::{Context, Facts, Reading, Weight};
+use crate::reading::{Context, Facts, Importance, Reading};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::reports::{Agreed, flat};
+use crate::reports::{CommonSettings, flattened};
 use crate::text::number;
-use crate::training::LISTED;
+use crate::training::MAX_LISTED;
 
 /// Benchmark that wrote a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,21 +33,21 @@ impl Recognizer for ServingJson {
     }
 
     fn line(&mut self, _line: Line<'_>) -> Outcome {
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
         if let Some(list) = document.as_array() {
-            let mut outcome = Outcome::No;
+            let mut outcome = Outcome::NotRecognized;
             for entry in list.iter().filter(|entry| entry.is_object()) {
                 outcome = match self.json(entry, 0) {
-                    Outcome::No => outcome,
+                    Outcome::NotRecognized => outcome,
                     took => took,
                 };
             }
             return outcome;
         }
-        let Some(map) = document.as_object() else { return Outcome::No };
+        let Some(map) = document.as_object() else { return Outcome::NotRecognized };
         let has = |name: &str| map.contains_key(name);
         let latencies = ["ttft", "tpot", "itl", "e2el", "e2e_latency"];
         let timed = map.keys().any(|key| latencies.iter().any(|name| metric(key, name).is_some()));
@@ -61,14 +61,14 @@ impl Recognizer for ServingJson {
         } else if has("avg_latency") && (has("latencies") || has("percentiles")) {
             Kind::Latency
         } else {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
-        if self.results.len() >= LISTED {
+        if self.results.len() >= MAX_LISTED {
             self.dropped += 1;
         } else {
             self.results.push((kind, facts(kind, map)));
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -77,9 +77,9 @@ impl Recognizer for ServingJson {
             let mut of: Vec<Facts> =
                 self.results.iter().filter(|(of, _)| *of == kind).map(|(_, facts)| facts.clone()).collect();
             let Some(first) = of.first() else { continue };
-            let mut settings = Agreed::default();
+            let mut settings = CommonSettings::default();
             for model in of.iter().filter_map(|facts| facts.get("model").and_then(Value::as_str)) {
-                settings.state("model", model);
+                settings.add("model", model);
             }
             let config = settings.config(context);
             // There is no single time window if there are several results.
@@ -95,7 +95,7 @@ impl Recognizer for ServingJson {
             let mut facts = Facts::default();
             if of.len() > 1 || kind == Kind::Sglang {
                 facts.set("blocks", of.len());
-                facts.set("results", of.iter().cloned().map(flat).collect::<Vec<Value>>());
+                facts.set("results", of.iter().cloned().map(flattened).collect::<Vec<Value>>());
             }
             if let (1, Some(only)) = (of.len(), of.pop()) {
                 only.iter().for_each(|(name, value)| facts.set(name, value.clone()));
@@ -105,7 +105,7 @@ impl Recognizer for ServingJson {
                 tool,
                 format,
                 kind: what,
-                weight: Weight::Record,
+                importance: Importance::Record,
                 facts,
                 config,
                 window,
@@ -129,7 +129,7 @@ fn facts(kind: Kind, map: &Map<String, Value>) -> Facts {
             ("requests_per_second", "requests_per_s"),
             ("tokens_per_second", "total_tokens_per_s"),
         ] {
-            facts.some(ours, get(theirs).cloned());
+            facts.set_optional(ours, get(theirs).cloned());
         }
         return facts;
     }
@@ -140,7 +140,7 @@ fn facts(kind: Kind, map: &Map<String, Value>) -> Facts {
             block.insert(format!("p{p}"), value.clone());
         }
         facts.set("latency_s", Value::Object(block));
-        facts.some("n_records", get("latencies").and_then(Value::as_array).map(Vec::len));
+        facts.set_optional("n_records", get("latencies").and_then(Value::as_array).map(Vec::len));
         return facts;
     }
     for (theirs, ours) in [
@@ -172,7 +172,7 @@ fn facts(kind: Kind, map: &Map<String, Value>) -> Facts {
         ("backend", "backend"),
         ("date", "date"),
     ] {
-        facts.some(ours, get(theirs).cloned());
+        facts.set_optional(ours, get(theirs).cloned());
     }
     if facts.get("total_token_throughput").is_none() {
         let known = (facts.number("input_tokens"), facts.number("output_tokens"), facts.number("duration_s"));

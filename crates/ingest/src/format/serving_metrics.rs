@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::lines::Line;
 use crate::prometheus::{Sample, answer, sample};
-use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Facts, Importance, Origin, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 
 /// Counters and gauges of the engines, and our names. Values of several ranks and engines are added.
@@ -83,17 +83,17 @@ impl Recognizer for ServingMetrics {
         if let Some(comment) = text.strip_prefix("# ") {
             let name = comment.split(' ').nth(1).and_then(known);
             let about = comment.starts_with("HELP ") || comment.starts_with("TYPE ");
-            return if about && name.is_some() { Outcome::Noted } else { Outcome::No };
+            return if about && name.is_some() { Outcome::Settings } else { Outcome::NotRecognized };
         }
         if known(text).is_none() {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         match sample(text) {
             Some(sample) => self.take(&sample),
             None if text.starts_with("vllm:") || text.starts_with("sglang:") => {
-                Outcome::Skipped("a metric without a value")
+                Outcome::Unusable("a metric without a value")
             }
-            None => Outcome::No,
+            None => Outcome::NotRecognized,
         }
     }
 
@@ -103,14 +103,14 @@ impl Recognizer for ServingMetrics {
         for sample in answer(document).into_iter().filter(|sample| known(sample.name).is_some()) {
             last.insert((sample.name, sample.labels.key()), sample);
         }
-        let mut outcome = Outcome::No;
+        let mut outcome = Outcome::NotRecognized;
         for sample in last.values() {
             outcome = self.take(sample);
         }
         outcome
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
@@ -128,10 +128,10 @@ impl Recognizer for ServingMetrics {
 
 impl ServingMetrics {
     fn take(&mut self, sample: &Sample<'_>) -> Outcome {
-        let Some((tool, name)) = known(sample.name) else { return Outcome::No };
+        let Some((tool, name)) = known(sample.name) else { return Outcome::NotRecognized };
         let model = sample.labels.get("model_name").unwrap_or_default().to_owned();
         if self.servers.len() >= 256 && !self.servers.contains_key(&(tool, model.clone())) {
-            return Outcome::Skipped("a sample of a model beyond the limit of 256");
+            return Outcome::Unusable("a sample of a model beyond the limit of 256");
         }
         let server = self.servers.entry((tool, model)).or_default();
         let key = (name.to_owned(), sample.labels.key());
@@ -143,7 +143,7 @@ impl ServingMetrics {
             // The key includes the labels, because other ranks report the same metric.
             server.now.values.insert(key, sample.value);
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 }
 
@@ -164,16 +164,16 @@ impl Server {
         facts.set("n_records", scrape.samples);
         for (theirs, ours) in PLAIN {
             if facts.get(ours).is_none() {
-                facts.some(ours, scrape.sum(theirs).map(tidy));
+                facts.set_optional(ours, scrape.sum(theirs).map(number_to_json));
             }
         }
         let shares = scrape.values.iter().filter(|((name, _), _)| CACHE.contains(&name.as_str()));
         let cache = shares.map(|(_, share)| *share).reduce(f64::max);
-        facts.some("kv_cache_percent", cache.map(|share| share * 100.0));
+        facts.set_optional("kv_cache_percent", cache.map(|share| share * 100.0));
         for (theirs, ours) in HISTOGRAMS {
             let (sum, count) = (scrape.sum(&format!("{theirs}_sum")), scrape.sum(&format!("{theirs}_count")));
             if let (Some(sum), Some(count), None) = (sum, count.filter(|count| *count > 0.0), facts.get(ours)) {
-                facts.set(ours, serde_json::json!({"mean": 1e3 * sum / count, "n": tidy(count)}));
+                facts.set(ours, serde_json::json!({"mean": 1e3 * sum / count, "n": number_to_json(count)}));
             }
         }
         for (theirs, ours) in LENGTHS {
@@ -196,7 +196,7 @@ impl Server {
             tool,
             format,
             kind: "serving_state",
-            weight: Weight::State,
+            importance: Importance::State,
             facts,
             config,
             notes,

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::lines::Line;
-use crate::observation::{Fresh, Observation, Server};
-use crate::reading::{Context, Facts, Reading, Weight, tidy};
+use crate::observation::{Observation, PendingObservations, Server};
+use crate::reading::{Context, Facts, Importance, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 use crate::text::{has, number_after};
@@ -19,7 +19,7 @@ pub struct VllmServer {
     waiting: Series,
     cache: Series,
     hits: Series,
-    fresh: Fresh<Server>,
+    fresh: PendingObservations<Server>,
 }
 
 impl Recognizer for VllmServer {
@@ -29,9 +29,9 @@ impl Recognizer for VllmServer {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
-        let Some(prompt) = number_after(text, "Avg prompt throughput:") else { return Outcome::No };
+        let Some(prompt) = number_after(text, "Avg prompt throughput:") else { return Outcome::NotRecognized };
         let Some(generation) = number_after(text, "Avg generation throughput:") else {
-            return Outcome::Skipped("a vLLM metrics line without generation throughput");
+            return Outcome::Unusable("a vLLM metrics line without generation throughput");
         };
         self.prompt.push(prompt);
         self.generation.push(generation);
@@ -53,14 +53,14 @@ impl Recognizer for VllmServer {
         ] {
             value.into_iter().for_each(|value| series.push(value));
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
         self.fresh.take(out, Observation::Server);
     }
 
@@ -72,15 +72,15 @@ impl Recognizer for VllmServer {
         facts.set("n_records", self.prompt.len());
         facts.set("prompt_tps", rates(&self.prompt));
         facts.set("generation_tps", rates(&self.generation));
-        facts.some("running_max", self.running.max().map(tidy));
-        facts.some("waiting_max", self.waiting.max().map(tidy));
-        facts.some("kv_cache_percent_max", self.cache.max());
-        facts.some("prefix_cache_hit_percent_max", self.hits.max());
+        facts.set_optional("running_max", self.running.max().map(number_to_json));
+        facts.set_optional("waiting_max", self.waiting.max().map(number_to_json));
+        facts.set_optional("kv_cache_percent_max", self.cache.max());
+        facts.set_optional("prefix_cache_hit_percent_max", self.hits.max());
         vec![Reading {
             tool: "vllm_server",
             format: "vllm-server",
             kind: "serving_server",
-            weight: Weight::Server,
+            importance: Importance::Server,
             facts,
             ..Reading::default()
         }]
@@ -101,7 +101,7 @@ pub struct SglangServer {
     queue: Series,
     usage: Series,
     accept: Series,
-    fresh: Fresh<Server>,
+    fresh: PendingObservations<Server>,
 }
 
 impl Recognizer for SglangServer {
@@ -112,7 +112,7 @@ impl Recognizer for SglangServer {
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         if !has(text, "#running-req:") {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         if has(text, "Prefill batch") {
             self.prefill += 1;
@@ -123,7 +123,7 @@ impl Recognizer for SglangServer {
             }
         } else {
             let Some(rate) = number_after(text, "gen throughput (token/s):") else {
-                return Outcome::Skipped("an SGLang decode line without throughput");
+                return Outcome::Unusable("an SGLang decode line without throughput");
             };
             self.decode += 1;
             self.generation.push(rate);
@@ -145,14 +145,14 @@ impl Recognizer for SglangServer {
                 series.push(value);
             }
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
         self.fresh.take(out, Observation::Server);
     }
 
@@ -163,19 +163,19 @@ impl Recognizer for SglangServer {
         let mut facts = Facts::default();
         facts.set("decode_records", self.decode);
         facts.set("prefill_records", self.prefill);
-        facts.set("prefill_new_tokens_sum", tidy(self.new_tokens));
-        facts.set("prefill_cached_tokens_sum", tidy(self.cached_tokens));
+        facts.set("prefill_new_tokens_sum", number_to_json(self.new_tokens));
+        facts.set("prefill_cached_tokens_sum", number_to_json(self.cached_tokens));
         facts.set("generation_tps", rates(&self.generation));
         facts.set("input_tps", rates(&self.input));
-        facts.some("running_max", self.running.max().map(tidy));
-        facts.some("queue_max", self.queue.max().map(tidy));
-        facts.some("token_usage_max", self.usage.max());
-        facts.some("accept_length_mean", self.accept.mean());
+        facts.set_optional("running_max", self.running.max().map(number_to_json));
+        facts.set_optional("queue_max", self.queue.max().map(number_to_json));
+        facts.set_optional("token_usage_max", self.usage.max());
+        facts.set_optional("accept_length_mean", self.accept.mean());
         vec![Reading {
             tool: "sglang_server",
             format: "sglang-server",
             kind: "serving_server",
-            weight: Weight::Server,
+            importance: Importance::Server,
             facts,
             ..Reading::default()
         }]

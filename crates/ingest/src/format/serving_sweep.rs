@@ -4,11 +4,11 @@
 use serde_json::{Map, Value};
 
 use crate::lines::Line;
-use crate::reading::{Context, Reading, Weight};
+use crate::reading::{Context, Importance, Reading};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::reports::Agreed;
+use crate::reports::CommonSettings;
 use crate::text::{has, number, owned_cells};
-use crate::training::LISTED;
+use crate::training::MAX_LISTED;
 
 /// Recognizer of these tables.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Sweep {
     columns: Vec<(String, f64)>,
     width: usize,
     results: Vec<Value>,
-    settings: Agreed,
+    settings: CommonSettings,
 }
 
 impl Recognizer for Sweep {
@@ -24,7 +24,7 @@ impl Recognizer for Sweep {
         &["equests per Second,", "Time-to-first-token", "Time to First Token (ms),", "Output Token Throughput (t/s)"]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         !self.columns.is_empty()
     }
 
@@ -35,23 +35,23 @@ impl Recognizer for Sweep {
         if is_head && number(values.get(1).map_or("", String::as_str)).is_none() {
             self.columns = values.iter().map(|name| column(name)).collect();
             self.width = values.len();
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if self.columns.is_empty() || values.len() != self.width {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         // The units are in the column names. A row with units in its cells belongs to another table with the same
         // number of columns.
         let figures = self.columns.iter().zip(&values).filter(|((name, _), _)| !TEXTS.contains(&name.as_str()));
         if figures.map(|(_, cell)| cell).any(|cell| has_unit(cell)) {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let mut result = Map::new();
         let mut figures = 0;
         for ((name, scale), cell) in self.columns.iter().zip(&values) {
             match (name.as_str(), number(cell)) {
                 ("", _) => {}
-                ("model", _) => self.settings.state("model", cell.as_str()),
+                ("model", _) => self.settings.add("model", cell.as_str()),
                 ("mode" | "date", _) => {
                     result.insert(name.clone(), cell.as_str().into());
                 }
@@ -63,12 +63,12 @@ impl Recognizer for Sweep {
             }
         }
         if figures < 2 {
-            return Outcome::Skipped("a sweep row without metrics");
+            return Outcome::Unusable("a sweep row without metrics");
         }
-        if self.results.len() < LISTED {
+        if self.results.len() < MAX_LISTED {
             self.results.push(Value::Object(result));
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -77,7 +77,7 @@ impl Recognizer for Sweep {
             tool: "vllm_bench",
             format: "serving-sweep-csv",
             kind: "serving",
-            weight: Weight::Result,
+            importance: Importance::Result,
             config: self.settings.config(context),
             notes: vec!["output throughput is per request unless the column name states otherwise".to_owned()],
             ..reading

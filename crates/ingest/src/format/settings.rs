@@ -8,7 +8,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
 use crate::lines::Line;
-use crate::reading::{Context, Origin, Reading, Setting, tidy};
+use crate::reading::{Context, Origin, Reading, Setting, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text;
 
@@ -102,7 +102,7 @@ const TRIGGERS: &[&str] = &[
 ];
 
 /// Maximum number of settings. A longer list is not a configuration dump.
-const KEPT: usize = 4096;
+const MAX_SETTINGS: usize = 4096;
 
 /// Collects settings.
 #[derive(Debug, Default)]
@@ -121,12 +121,12 @@ impl Recognizer for Settings {
         assignments(line.text, |theirs, ours, value| {
             found = true;
             let known = |(name, setting): &(&str, Setting)| *name == theirs && setting.value == value;
-            if self.stated.len() < KEPT && !self.stated.iter().any(known) {
+            if self.stated.len() < MAX_SETTINGS && !self.stated.iter().any(known) {
                 let setting = Setting { name: ours, value, origin: Origin::File, line: line.number };
                 self.stated.push((theirs, setting));
             }
         });
-        if found { Outcome::Noted } else { Outcome::No }
+        if found { Outcome::Settings } else { Outcome::NotRecognized }
     }
 
     /// Whether the line states another value for a known name.
@@ -139,7 +139,7 @@ impl Recognizer for Settings {
         found
     }
 
-    fn only_settings(&self) -> bool {
+    fn reads_settings_only(&self) -> bool {
         true
     }
 
@@ -155,7 +155,7 @@ impl Recognizer for Settings {
 /// Passes every assignment of a line to `each`: its name in the file, our name, and the value.
 fn assignments(text: &str, mut each: impl FnMut(&'static str, &'static str, Value)) {
     // Longer lines are step lines or command lines of other tools.
-    if text.len() > 4096 || code(text) {
+    if text.len() > 4096 || is_source_code(text) {
         return;
     }
     let Some(words) = &*WORDS else { return };
@@ -168,14 +168,14 @@ fn assignments(text: &str, mut each: impl FnMut(&'static str, &'static str, Valu
         if before.ends_with(inside) || before.ends_with('.') || behind.starts_with(inside) {
             continue;
         }
-        if let Some(value) = assigned(name, ours, behind) {
+        if let Some(value) = parse_assigned_value(name, ours, behind) {
             each(name, ours, value);
         }
     }
 }
 
 /// Whether a line is source code rather than a setting.
-fn code(text: &str) -> bool {
+fn is_source_code(text: &str) -> bool {
     let text = text.trim_ascii();
     let begins = ["def ", "return ", "assert ", "for ", "if ", "elif ", "while ", "class ", "self.", "parser.add_"];
     begins.iter().any(|word| text.starts_with(word)) || text::has(text, "self.") || text::has(text, "nn.")
@@ -183,7 +183,7 @@ fn code(text: &str) -> bool {
 
 /// Returns the value assigned to `name`, given the text after the name: after dots, a colon, an equals sign, or as a
 /// command-line argument.
-fn assigned(name: &'static str, ours: &str, behind: &str) -> Option<Value> {
+fn parse_assigned_value(name: &'static str, ours: &str, behind: &str) -> Option<Value> {
     let value = behind.strip_prefix(['"', '\'']).unwrap_or(behind);
     let value = value.trim_start_matches([' ', '\t']);
     let value = if let Some(dotted) = value.strip_prefix("...") {
@@ -208,9 +208,9 @@ fn assigned(name: &'static str, ours: &str, behind: &str) -> Option<Value> {
         ("model", word) => Some(word.into()),
         _ => {
             // Parse beyond the first comma, because the number may have thousands separators.
-            let (number, rest) = text::leading(value)?;
+            let (number, rest) = text::parse_leading_number(value)?;
             let ends = rest.chars().next().is_none_or(|c| c.is_whitespace() || ",\"')}]|;".contains(c));
-            (ends && number.is_finite() && number >= 0.0).then(|| tidy(number))
+            (ends && number.is_finite() && number >= 0.0).then(|| number_to_json(number))
         }
     }
 }

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::reading::{Config, Context, Reading, Weight};
+use crate::reading::{Config, Context, Importance, Reading};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::training::LISTED;
+use crate::training::MAX_LISTED;
 
 /// Fields of the benchmarks, our names, and the factor to our unit.
 const FIELDS: [(&str, &str, f64); 15] = [
@@ -39,14 +39,14 @@ impl Recognizer for OneBatch {
     }
 
     fn line(&mut self, _line: Line<'_>) -> Outcome {
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
-        let Some(map) = document.as_object() else { return Outcome::No };
+        let Some(map) = document.as_object() else { return Outcome::NotRecognized };
         let sized = ["run_name", "batch_size", "input_len", "output_len"].iter().all(|name| map.contains_key(*name));
         if !sized || !(map.contains_key("overall_throughput") || map.contains_key("output_throughput")) {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let mut result = Map::new();
         for (theirs, ours, scale) in FIELDS {
@@ -54,10 +54,10 @@ impl Recognizer for OneBatch {
                 result.entry(ours).or_insert((value * scale).into());
             }
         }
-        if self.results.len() < LISTED {
+        if self.results.len() < MAX_LISTED {
             self.results.push(Value::Object(result));
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -68,7 +68,7 @@ impl Recognizer for OneBatch {
             tool: "sglang_bench",
             format: "sglang-one-batch-jsonl",
             kind: "serving",
-            weight: Weight::Record,
+            importance: Importance::Record,
             config,
             ..reading
         }]

@@ -4,11 +4,11 @@
 use serde_json::{Map, Value};
 
 use crate::lines::Line;
-use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Facts, Importance, Origin, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
-use crate::reports::Agreed;
-use crate::text::{after, between, leading};
-use crate::training::LISTED;
+use crate::reports::CommonSettings;
+use crate::text::{parse_leading_number, text_after, text_between};
+use crate::training::MAX_LISTED;
 
 /// One run of the benchmark.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ struct Test {
 #[derive(Debug, Default)]
 pub struct AllReduceBench {
     tests: Vec<Test>,
-    settings: Agreed,
+    settings: CommonSettings,
     /// Indices of the columns for payload, bus bandwidth and algorithm bandwidth in the open table.
     columns: Option<[usize; 3]>,
 }
@@ -35,59 +35,59 @@ impl Recognizer for AllReduceBench {
         &["The average bandwidth of all_reduce", "busbw", "algbw", "_CudaDeviceProperties("]
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         self.columns.is_some()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text.trim_ascii();
-        if let Some(name) = between(text, "_CudaDeviceProperties(name='", "'") {
-            self.settings.state("device", name);
-            return Outcome::Noted;
+        if let Some(name) = text_between(text, "_CudaDeviceProperties(name='", "'") {
+            self.settings.add("device", name);
+            return Outcome::Settings;
         }
-        if let Some(rest) = after(text, "The average bandwidth of all_reduce") {
+        if let Some(rest) = text_after(text, "The average bandwidth of all_reduce") {
             // `over 8 ranks (5 warmups / 20 trials):`, or `with a 4.0GB payload (5 trials, 8 ranks):`
             let ranks = rest.split(['(', ',', ' ']).zip(rest.split(['(', ',', ' ']).skip(1));
             let ranks =
                 ranks.filter(|(_, word)| word.trim_matches([')', ':']) == "ranks").find_map(|(n, _)| n.parse().ok());
-            let payload = after(rest, "with a").and_then(bytes);
+            let payload = text_after(rest, "with a").and_then(bytes);
             self.columns = None;
             self.tests.push(Test { ranks, payload, ..Test::default() });
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        let Some(test) = self.tests.last_mut() else { return Outcome::No };
+        let Some(test) = self.tests.last_mut() else { return Outcome::NotRecognized };
         if text.starts_with('|') {
             let cells: Vec<&str> = text.trim_matches('|').split('|').map(str::trim).collect();
             let at = |name: &str| cells.iter().position(|cell| *cell == name);
             if let (Some(payload), Some(busbw), Some(algbw)) = (at("payload"), at("busbw"), at("algbw")) {
                 self.columns = Some([payload, busbw, algbw]);
-                return Outcome::Took;
+                return Outcome::Recognized;
             }
-            let Some(columns) = self.columns else { return Outcome::No };
+            let Some(columns) = self.columns else { return Outcome::NotRecognized };
             if cells.iter().all(|cell| cell.bytes().all(|byte| matches!(byte, b'-' | b':' | b' '))) {
-                return Outcome::Took;
+                return Outcome::Recognized;
             }
             let [payload, busbw, algbw] = columns.map(|column| cells.get(column).copied().unwrap_or_default());
             let (Some(payload), Some(busbw), Some(algbw)) = (bytes(payload), bandwidth(busbw), bandwidth(algbw)) else {
-                return Outcome::Skipped("a row of all_reduce_bench without a payload or bandwidths");
+                return Outcome::Unusable("a row of all_reduce_bench without a payload or bandwidths");
             };
-            if test.rows.len() < LISTED {
+            if test.rows.len() < MAX_LISTED {
                 test.rows.push([payload, algbw, busbw]);
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         self.columns = None;
-        let Some(payload) = test.payload else { return Outcome::No };
+        let Some(payload) = test.payload else { return Outcome::NotRecognized };
         if let Some(value) = text.strip_prefix("algbw:").and_then(bandwidth) {
             test.algbw = Some(value);
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if let (Some(busbw), Some(algbw)) = (text.strip_prefix("busbw:").and_then(bandwidth), test.algbw) {
             test.rows.push([payload, algbw, busbw]);
             test.payload = None;
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -97,7 +97,7 @@ impl Recognizer for AllReduceBench {
         let mut facts = Facts::default();
         facts.set("op", "all_reduce");
         facts.set("tests", tests.len());
-        facts.some("ranks", ranks.map(tidy));
+        facts.set_optional("ranks", ranks.map(number_to_json));
         facts.set("results", tests.iter().map(|test| test.json()).collect::<Vec<Value>>());
         let mut config: Config = self.settings.config(context);
         config.number("num_gpus", ranks, Origin::File);
@@ -105,7 +105,7 @@ impl Recognizer for AllReduceBench {
             tool: "torch_all_reduce_bench",
             format: "torch-all-reduce-bench",
             kind: "collective_bench",
-            weight: Weight::Result,
+            importance: Importance::Result,
             facts,
             config,
             ..Reading::default()
@@ -119,19 +119,19 @@ impl Test {
         out.insert("op".to_owned(), "all_reduce".into());
         out.insert("rows".to_owned(), self.rows.len().into());
         if let Some(ranks) = self.ranks {
-            out.insert("ranks".to_owned(), tidy(ranks));
+            out.insert("ranks".to_owned(), number_to_json(ranks));
         }
         let largest = self.rows.iter().copied().reduce(|a, b| if b[0] >= a[0] { b } else { a });
         let smallest = self.rows.iter().map(|row| row[0]).reduce(f64::min);
         if let (Some([bytes, algbw, busbw]), Some(smallest)) = (largest, smallest) {
-            out.insert("size_bytes".to_owned(), vec![tidy(smallest), tidy(bytes)].into());
+            out.insert("size_bytes".to_owned(), vec![number_to_json(smallest), number_to_json(bytes)].into());
             out.insert("algbw_at_max_size".to_owned(), algbw.into());
             out.insert("busbw_out_of_place_at_max_size".to_owned(), busbw.into());
         }
         out.insert("max_busbw_out_of_place".to_owned(), self.rows.iter().map(|row| row[2]).reduce(f64::max).into());
         let table = self.rows.iter().map(|[bytes, algbw, busbw]| {
             let microseconds = if *algbw > 0.0 { bytes / algbw / 1e3 } else { 0.0 };
-            Value::from(vec![tidy(*bytes), microseconds.into(), (*algbw).into(), (*busbw).into()])
+            Value::from(vec![number_to_json(*bytes), microseconds.into(), (*algbw).into(), (*busbw).into()])
         });
         out.insert("bytes_us_algbw_busbw".to_owned(), table.collect());
         Value::Object(out)
@@ -140,7 +140,7 @@ impl Test {
 
 /// Parses a payload in bytes. Units are powers of 1024.
 fn bytes(text: &str) -> Option<f64> {
-    let (value, rest) = leading(text)?;
+    let (value, rest) = parse_leading_number(text)?;
     let factor = match rest.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next()? {
         "B" | "bytes" => 1.0,
         "KB" | "KiB" => 1024.0,
@@ -153,7 +153,7 @@ fn bytes(text: &str) -> Option<f64> {
 
 /// Parses a bandwidth in GB/s. `Gbps` are gigabits.
 fn bandwidth(text: &str) -> Option<f64> {
-    let (value, rest) = leading(text)?;
+    let (value, rest) = parse_leading_number(text)?;
     let factor = match rest.trim_start().split(|c: char| c.is_whitespace() || c == '(').next()? {
         "GBps" | "GB/s" => 1.0,
         "MBps" | "MB/s" => 1e-3,

@@ -9,8 +9,8 @@ use crate::lines::Line;
 use crate::reading::{Config, Origin, object};
 use crate::recognizer::Outcome;
 use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER_GPU, TOKENS_PER_GPU};
-use crate::text::{after, find, has, labeled, leading, number, number_after};
-use crate::training::{Copies, LISTED, Step};
+use crate::text::{find, has, labeled, number, number_after, parse_leading_number, text_after};
+use crate::training::{DuplicateDetection, MAX_LISTED, Step};
 
 /// Recognizer of torchtitan.
 pub type TorchTitan = StepReader<Lines>;
@@ -33,7 +33,7 @@ impl StepFormat for Lines {
         tool: "torchtitan",
         format: "torchtitan",
         triggers: &["tps:", "wps:", "device mesh with", "total parameters", "global batch size "],
-        copies: Copies::EveryRank,
+        copies: DuplicateDetection::EveryRank,
         ..Spec::DEFAULT
     };
 
@@ -50,7 +50,7 @@ impl StepFormat for Lines {
                 "tps" | "wps" => rate = rate.or_else(|| number(value)),
                 "loss" => loss = number(value),
                 "global_avg_loss" => loss = loss.or_else(|| number(value)),
-                "memory" => memory = leading(value),
+                "memory" => memory = parse_leading_number(value),
                 "mfu" => record.mfu = number(value),
                 "tflops" => record.tflops_per_gpu = number(value),
                 "grad_norm" => record.grad_norm = number(value),
@@ -61,10 +61,10 @@ impl StepFormat for Lines {
         let (Some(step), Some(rate)) = (step, rate) else { return about(text, &mut log.config) };
         let (step, mfu) = (step as u64, record.mfu);
         if text.get(..text.len() - steps.len()).is_some_and(|front| front.ends_with("validate ")) {
-            if let Some(loss) = loss.filter(|_| self.validation.len() < LISTED) {
+            if let Some(loss) = loss.filter(|_| self.validation.len() < MAX_LISTED) {
                 self.validation.push(json!([step, loss]));
             }
-            return Outcome::Took;
+            return Outcome::Recognized;
         }
         if let Some((gib, rest)) = memory {
             let share = rest.split_once('(').and_then(|(_, share)| number(share)).unwrap_or(0.0);
@@ -74,7 +74,7 @@ impl StepFormat for Lines {
         }
         self.lines += 1;
         self.ends = [self.ends[0].or(loss), loss.or(self.ends[1])];
-        if self.by_step.len() < LISTED || self.by_step.contains_key(&step) {
+        if self.by_step.len() < MAX_LISTED || self.by_step.contains_key(&step) {
             let [count, rates, shares, with_share] = self.by_step.entry(step).or_default();
             *count += 1.0;
             self.repeats |= *count > 1.0;
@@ -82,13 +82,13 @@ impl StepFormat for Lines {
             *shares += mfu.unwrap_or(0.0);
             *with_share += f64::from(u8::from(mfu.is_some()));
         }
-        if self.records.len() < LISTED {
+        if self.records.len() < MAX_LISTED {
             self.records.push(json!([step, rate, mfu]));
         }
         // torchtitan prints GiB; records are in decimal GB.
         record.memory_gb = memory.map(|(gib, _)| gib * 1.073_741_824);
         log.push(Step { step: Some(step), loss, tokens_per_gpu: Some(rate), ..record });
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {
@@ -109,8 +109,8 @@ impl StepFormat for Lines {
             facts.set("memory_percent", share);
         }
         facts.set("loss", json!({"n": training.all().loss.len(), "first": self.ends[0], "last": self.ends[1]}));
-        summary.picked(TOKENS_PER_GPU);
-        summary.picked(TFLOPS_PER_GPU);
+        summary.add_series_statistics(TOKENS_PER_GPU);
+        summary.add_series_statistics(TFLOPS_PER_GPU);
         let facts = &mut summary.facts;
         if !self.validation.is_empty() {
             facts.set("validation", self.validation);
@@ -124,23 +124,23 @@ impl StepFormat for Lines {
 
 /// Reads configuration from the lines before the first step.
 fn about(text: &str, config: &mut Config) -> Outcome {
-    if let Some(mesh) = after(text, "device mesh with") {
+    if let Some(mesh) = text_after(text, "device mesh with") {
         // `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]`
-        let Some((_, sizes)) = mesh.split_once("], [") else { return Outcome::No };
+        let Some((_, sizes)) = mesh.split_once("], [") else { return Outcome::NotRecognized };
         let sizes = sizes.split([',', ']']).filter_map(number);
         config.number("num_gpus", Some(sizes.product()), Origin::File);
-        return Outcome::Noted;
+        return Outcome::Settings;
     }
     if let Some(size) = number_after(text, "size:").filter(|_| has(text, "total parameters")) {
         config.number("parameters_billion", Some(size / 1e9), Origin::File);
-        return Outcome::Noted;
+        return Outcome::Settings;
     }
     if has(text, "global batch size ") && has(text, "sequence length") {
         config.number("micro_batch_size", number_after(text, "local batch size"), Origin::File);
         config.number("global_batch_size", number_after(text, "global batch size"), Origin::File);
         config.number("seq_len", number_after(text, "sequence length"), Origin::File);
         config.number("total_steps", number_after(text, "total steps"), Origin::File);
-        return Outcome::Noted;
+        return Outcome::Settings;
     }
-    Outcome::No
+    Outcome::NotRecognized
 }

@@ -3,7 +3,7 @@
 use crate::lines::Line;
 use crate::recognizer::Outcome;
 use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TOKENS_PER_GPU};
-use crate::text::{after, labeled, leading, number};
+use crate::text::{labeled, number, parse_leading_number, text_after};
 use crate::training::Step;
 
 /// Recognizer of torchtune.
@@ -23,9 +23,9 @@ impl StepFormat for Lines {
     };
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
-        let counter = after(line.text, "Step ").and_then(leading);
+        let counter = text_after(line.text, "Step ").and_then(parse_leading_number);
         let Some((counter, fields)) = counter.filter(|(_, rest)| rest.trim_ascii_start().starts_with('|')) else {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         };
         let mut step = Step { step: Some(counter as u64), line: line.number, ..Step::default() };
         for (key, value) in labeled(fields) {
@@ -40,14 +40,14 @@ impl StepFormat for Lines {
             }
         }
         if step.tokens_per_gpu.is_none() {
-            return Outcome::Skipped("a torchtune step without a valid rate");
+            return Outcome::Unusable("a torchtune step without a valid rate");
         }
         log.push(step);
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {
         let most = summary.all().memory.max();
-        summary.facts.some("max_memory_gb", most);
+        summary.facts.set_optional("max_memory_gb", most);
     }
 }

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use crate::json::json_number;
 use crate::lines::Line;
 use crate::quantity::{Measure, milliseconds};
-use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
+use crate::reading::{Config, Context, Facts, Importance, Origin, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::reports::Reports;
-use crate::text::{has, leading, number};
-use crate::training::LISTED;
+use crate::text::{has, number, parse_leading_number};
+use crate::training::MAX_LISTED;
 
 /// Labels of rows without their unit, and our names. The unit determines the factor of times, and what a rate refers
 /// to.
@@ -121,20 +121,22 @@ impl Recognizer for TrtLlm {
         }
         if has(text, "= ENGINE DETAILS") || has(text, "= PYTORCH BACKEND") {
             self.reports.begin();
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
-        let Some((label, value)) = text.split_once(": ").or_else(|| text.split_once(':')) else { return Outcome::No };
+        let Some((label, value)) = text.split_once(": ").or_else(|| text.split_once(':')) else {
+            return Outcome::NotRecognized;
+        };
         let label = label.trim();
         if let Some((ours, scale)) = row(label) {
             let Some(value) = number(value) else {
                 let none = matches!(value.trim(), "None" | "N/A" | "");
-                return if none { Outcome::Noted } else { Outcome::Skipped("a row of a report without a number") };
+                return if none { Outcome::Settings } else { Outcome::Unusable("a row of a report without a number") };
             };
             return match ours.split_once('.') {
                 Some((block, name)) => self.set(block, name, Some(value * scale)),
                 None => {
-                    self.reports.set(ours, tidy(value * scale));
-                    Outcome::Took
+                    self.reports.set(ours, number_to_json(value * scale));
+                    Outcome::Recognized
                 }
             };
         }
@@ -153,15 +155,17 @@ impl Recognizer for TrtLlm {
         }
         if let Some((_, ours)) = WORDS.iter().find(|(name, _)| *name == label) {
             self.reports.set(ours, value.trim());
-            return if certain(self.reports.now()) { Outcome::Took } else { Outcome::Noted };
+            return if certain(self.reports.current()) { Outcome::Recognized } else { Outcome::Settings };
         }
-        Outcome::No
+        Outcome::NotRecognized
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
-        let Some(performance) = document.get("performance").and_then(Value::as_object) else { return Outcome::No };
+        let Some(performance) = document.get("performance").and_then(Value::as_object) else {
+            return Outcome::NotRecognized;
+        };
         if !performance.contains_key("request_throughput_req_s") && !performance.contains_key("total_latency_ms") {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         self.reports.begin();
         for (theirs, ours) in [
@@ -193,7 +197,7 @@ impl Recognizer for TrtLlm {
                 self.set(ours, name, json_number(value));
             }
         }
-        let known = self.reports.now().get("request_latency_ms").and_then(|block| block.get("mean")).is_some();
+        let known = self.reports.current().get("request_latency_ms").and_then(|block| block.get("mean")).is_some();
         let mean = performance.get("avg_request_latency_ms").and_then(json_number).filter(|_| !known);
         self.set("request_latency_ms", "mean", mean);
         for (group, theirs, ours) in [
@@ -214,7 +218,7 @@ impl Recognizer for TrtLlm {
         }
         self.reports.begin();
         self.json = true;
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
@@ -224,7 +228,7 @@ impl Recognizer for TrtLlm {
             tool: "trtllm_bench",
             format,
             kind: "offline_throughput",
-            weight: Weight::Result,
+            importance: Importance::Result,
             facts,
             config,
             notes,
@@ -256,9 +260,9 @@ impl Recognizer for TrtLlm {
 
 impl TrtLlm {
     fn set(&mut self, block: &str, name: &str, value: Option<f64>) -> Outcome {
-        let Some(value) = value else { return Outcome::Skipped("a row of a report without a number") };
+        let Some(value) = value else { return Outcome::Unusable("a row of a report without a number") };
         self.reports.set_in(block, name, value);
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Parses `[BENCHMARK] batch_size 1 input_length 128 output_length 128 latency(ms) 812.3 tokensPerSec 157.6`, and
@@ -268,12 +272,12 @@ impl TrtLlm {
         let mut record = Map::new();
         for pair in words.chunks(2) {
             let [name, value] = pair else { continue };
-            if let Some((value, _)) = leading(value).filter(|(value, _)| value.is_finite()) {
-                record.insert((*name).to_owned(), tidy(value));
+            if let Some((value, _)) = parse_leading_number(value).filter(|(value, _)| value.is_finite()) {
+                record.insert((*name).to_owned(), number_to_json(value));
             }
         }
         if record.is_empty() || has(rest, "%%") {
-            return Outcome::Skipped("a [BENCHMARK] line without metrics");
+            return Outcome::Unusable("a [BENCHMARK] line without metrics");
         }
         if record.len() == 1 {
             let (name, value) = record.into_iter().next().unwrap_or_default();
@@ -286,10 +290,10 @@ impl TrtLlm {
                 other => other,
             };
             self.reports.set(ours, value);
-        } else if self.lines.len() < LISTED {
+        } else if self.lines.len() < MAX_LISTED {
             self.lines.push(Value::Object(record));
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 }
 

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use crate::json::json_number;
 use crate::lines::Line;
-use crate::observation::{Fresh, Observation, Server};
+use crate::observation::{Observation, PendingObservations, Server};
 use crate::quantity::{Measure, quantity};
-use crate::reading::{Context, Facts, Reading, Weight, tidy};
+use crate::reading::{Context, Facts, Importance, Reading, number_to_json};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
-use crate::text::{after, has, number_after, whole};
+use crate::text::{has, number_after, parse_integer, text_after};
 
 /// Recognizer of iterations. If several ranks print them, only those of the first one are used, because all ranks take
 /// part in every iteration.
@@ -31,7 +31,7 @@ pub struct TrtLlmIterations {
     first: Option<u64>,
     last: Option<u64>,
     json: bool,
-    fresh: Fresh<Server>,
+    fresh: PendingObservations<Server>,
 }
 
 /// Statistics of one iteration.
@@ -59,26 +59,26 @@ impl Recognizer for TrtLlmIterations {
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         if !has(text, "iter = ") {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
-        let time = ["elapsed_time =", "host_step_time ="].iter().find_map(|name| after(text, name));
+        let time = ["elapsed_time =", "host_step_time ="].iter().find_map(|name| text_after(text, name));
         let seconds = time.and_then(|rest| quantity(rest, Measure::Time, 1.0)).filter(|seconds| *seconds > 0.0);
         let (Some(seconds), Some(scheduled)) = (seconds, number_after(text, "num_scheduled_requests:")) else {
-            return Outcome::Skipped("a TensorRT-LLM iteration without its time");
+            return Outcome::Unusable("a TensorRT-LLM iteration without its time");
         };
         let states = ["'num_ctx_requests':", "'num_ctx_tokens':", "'num_generation_tokens':"];
         let [Some(prompts), Some(prompt_tokens), Some(generated)] = states.map(|name| number_after(text, name)) else {
-            return Outcome::Skipped("a TensorRT-LLM iteration without its tokens");
+            return Outcome::Unusable("a TensorRT-LLM iteration without its tokens");
         };
-        let rank = after(text, "global_rank =").and_then(whole).unwrap_or(0);
+        let rank = text_after(text, "global_rank =").and_then(parse_integer).unwrap_or(0);
         if *self.rank.get_or_insert(rank) != rank {
             self.copies += 1;
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
-        let number = after(text, "iter =").and_then(whole);
+        let number = text_after(text, "iter =").and_then(parse_integer);
         let generating = (scheduled - prompts).max(0.0);
         self.push(Iteration { number, seconds, prompts, prompt_tokens, generating, generated, ..Iteration::default() });
-        Outcome::Took
+        Outcome::Recognized
     }
 
     /// Parses one iteration, or the list of iterations since the last request to `/metrics`.
@@ -106,14 +106,14 @@ impl Recognizer for TrtLlmIterations {
             read = true;
         }
         self.json |= read;
-        if read { Outcome::Took } else { Outcome::No }
+        if read { Outcome::Recognized } else { Outcome::NotRecognized }
     }
 
-    fn ambient(&self) -> bool {
+    fn reports_device_state(&self) -> bool {
         true
     }
 
-    fn observed(&mut self, out: &mut Vec<Observation>) {
+    fn append_observations(&mut self, out: &mut Vec<Observation>) {
         self.fresh.take(out, Observation::Server);
     }
 
@@ -130,17 +130,17 @@ impl Recognizer for TrtLlmIterations {
         facts.set("decode_iteration_time_s", spread(&self.decode));
         facts.set("generation_tps", spread(&self.generation));
         facts.set("prompt_tps", spread(&self.prompt));
-        facts.some("running_max", self.running.max().map(tidy));
-        facts.some("waiting_max", self.waiting.max().map(tidy));
-        facts.some("kv_cache_percent_max", self.cache.max().map(|share| share * 100.0));
+        facts.set_optional("running_max", self.running.max().map(number_to_json));
+        facts.set_optional("waiting_max", self.waiting.max().map(number_to_json));
+        facts.set_optional("kv_cache_percent_max", self.cache.max().map(|share| share * 100.0));
         for (name, count) in [("copies_of_other_ranks", self.copies), ("iterations_with_drafts", self.drafts)] {
-            facts.some(name, Some(count).filter(|count| *count > 0));
+            facts.set_optional(name, Some(count).filter(|count| *count > 0));
         }
         vec![Reading {
             tool: "trtllm_server",
             format: if self.json { "trtllm-iterations-json" } else { "trtllm-iterations" },
             kind: "serving_server",
-            weight: Weight::Server,
+            importance: Importance::Server,
             facts,
             ..Reading::default()
         }]

@@ -7,7 +7,7 @@ use crate::reading::Origin;
 use crate::recognizer::Outcome;
 use crate::series::Series;
 use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TOKENS_PER_GPU};
-use crate::text::{number, whole};
+use crate::text::{number, parse_integer};
 use crate::training::Step;
 
 /// Parts of a reinforcement learning step whose times are read.
@@ -32,9 +32,9 @@ impl StepFormat for Lines {
     };
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
-        let Some(fields) = line.text.trim_ascii_start().strip_prefix("step:") else { return Outcome::No };
+        let Some(fields) = line.text.trim_ascii_start().strip_prefix("step:") else { return Outcome::NotRecognized };
         let mut fields = fields.split(" - ");
-        let counter = fields.next().and_then(whole);
+        let counter = fields.next().and_then(parse_integer);
         let mut step = Step { step: counter, line: line.number, ..Step::default() };
         let (mut tokens, mut parts) = (None, [None; PARTS.len()]);
         for (key, value) in fields.filter_map(|field| field.trim_ascii().split_once(':')) {
@@ -57,7 +57,7 @@ impl StepFormat for Lines {
             }
         }
         if step.step.is_none() || step.seconds.is_none() {
-            return Outcome::Skipped("a verl step without a counter or a valid time");
+            return Outcome::Unusable("a verl step without a counter or a valid time");
         }
         if log.push(step) {
             self.parts.iter_mut().zip(parts).for_each(|(series, value)| value.into_iter().for_each(|v| series.push(v)));
@@ -69,12 +69,12 @@ impl StepFormat for Lines {
                 }
             }
         }
-        Outcome::Took
+        Outcome::Recognized
     }
 
     fn summarize(self, summary: &mut Summary<'_>) {
         let most = summary.all().memory.max();
-        summary.facts.some("max_memory_gb", most);
+        summary.facts.set_optional("max_memory_gb", most);
         let mut parts = Map::new();
         for (name, series) in PARTS.iter().zip(&self.parts) {
             if let Some(mean) = series.mean() {

@@ -62,24 +62,24 @@ impl Recognizer for Wandb {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         if line.text.trim_start().starts_with('{') {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let cells = cells(line.text);
         if self.columns.is_empty() {
-            let Some((columns, step, time)) = Wandb::header(&cells) else { return Outcome::No };
+            let Some((columns, step, time)) = Wandb::header(&cells) else { return Outcome::NotRecognized };
             (self.columns, self.step, self.time) = (columns, step, time);
-            return Outcome::Noted;
+            return Outcome::Settings;
         }
         if cells.len() != self.columns.len() {
             if !line.whole {
-                return Outcome::Skipped("a truncated row");
+                return Outcome::Unusable("a truncated row");
             }
             self.columns.clear();
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let number = |at: usize| cells.get(at).and_then(|cell| cell.trim().parse::<f64>().ok());
         let step = number(self.step).filter(|step| *step >= 0.0 && step.fract() == 0.0 && *step < 1e15);
-        let Some(step) = step else { return Outcome::Skipped("a row without a step") };
+        let Some(step) = step else { return Outcome::Unusable("a row without a step") };
         let at = self.time.and_then(number);
         let mut took = false;
         for (place, name) in self.columns.iter().enumerate() {
@@ -87,26 +87,26 @@ impl Recognizer for Wandb {
                 took |= self.scalars.take(name, step as u64, value, at, line.number);
             }
         }
-        if took { Outcome::Took } else { Outcome::Skipped("a row without training scalars") }
+        if took { Outcome::Recognized } else { Outcome::Unusable("a row without training scalars") }
     }
 
-    fn open(&self) -> bool {
+    fn in_block(&self) -> bool {
         !self.columns.is_empty()
     }
 
-    fn table(&self) -> bool {
+    fn in_table(&self) -> bool {
         true
     }
 
-    fn blank(&mut self) {
+    fn blank_line(&mut self) {
         self.columns.clear();
     }
 
     fn json(&mut self, document: &Value, line: u64) -> Outcome {
-        let Some(fields) = document.as_object() else { return Outcome::No };
-        let Some(step) = document.get("_step").and_then(Value::as_u64) else { return Outcome::No };
+        let Some(fields) = document.as_object() else { return Outcome::NotRecognized };
+        let Some(step) = document.get("_step").and_then(Value::as_u64) else { return Outcome::NotRecognized };
         if !["_timestamp", "_runtime"].iter().any(|name| fields.contains_key(*name)) {
-            return Outcome::No;
+            return Outcome::NotRecognized;
         }
         let at = ["_timestamp", "_runtime"].iter().find_map(|name| json_number(document.get(*name)?));
         let mut took = false;
@@ -115,7 +115,7 @@ impl Recognizer for Wandb {
                 took |= self.scalars.take(name, step, value, at, line);
             }
         }
-        if took { Outcome::Took } else { Outcome::Skipped("a record without training scalars") }
+        if took { Outcome::Recognized } else { Outcome::Unusable("a record without training scalars") }
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

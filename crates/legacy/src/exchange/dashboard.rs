@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::Foreign;
+use super::ConvertedEntries;
 use super::tree::{self, Tree};
 use atlas_catalog::Catalog;
 use atlas_core::sort;
@@ -14,11 +14,11 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 /// slices.
 pub const DEVICES_PER_NODE: f64 = 8.0;
 /// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
-const ACCELERATORS_OF_NODE: f64 = 0.55;
+const ACCELERATOR_POWER_SHARE: f64 = 0.55;
 
 /// Whether a document was written by the dashboard.
 #[must_use]
-pub fn is(root: &Node) -> bool {
+pub fn is_document(root: &Node) -> bool {
     let entries = root.items().unwrap_or(std::slice::from_ref(root));
     let meant = |node: &Node| ["model", "parallelism", "workload"].iter().any(|key| node.get(key).is_some());
     let scenarios = root.get("scenarios").and_then(Node::items).unwrap_or_default();
@@ -37,7 +37,7 @@ fn is_profile(node: &Node) -> bool {
 
 /// Converts a document of the dashboard. Converted targets have enough nodes for the largest
 /// scenario.
-pub(super) fn read(file: &Arc<str>, root: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> Foreign {
+pub(super) fn read(file: &Arc<str>, root: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> ConvertedEntries {
     let mut scenarios: Vec<&Node> = Vec::new();
     let mut profiles: Vec<&Node> = Vec::new();
     for part in parts(root) {
@@ -46,14 +46,14 @@ pub(super) fn read(file: &Arc<str>, root: &Node, catalog: &Catalog, problems: &m
             continue;
         }
         scenarios.push(part);
-        for hardware in listed(part, &["hardware", "hardwareProfile", "hardwareProfiles"]) {
+        for hardware in entries_under(part, &["hardware", "hardwareProfile", "hardwareProfiles"]) {
             let id = hardware.get("id").and_then(Node::text);
             if !profiles.iter().any(|known| known.get("id").and_then(Node::text) == id) {
                 profiles.push(hardware);
             }
         }
     }
-    let mut foreign = Foreign::default();
+    let mut foreign = ConvertedEntries::default();
     let mut devices: f64 = 1.0;
     for node in scenarios {
         if let Some((workload, needs)) = scenario(file, node, catalog, problems) {
@@ -74,14 +74,14 @@ fn parts(root: &Node) -> Vec<&Node> {
     if is_scenario(root) || is_profile(root) {
         return vec![root];
     }
-    let of = |keys: &[&str]| listed(root, keys);
+    let of = |keys: &[&str]| entries_under(root, keys);
     let mut all = of(&["hardware", "hardwareProfiles"]);
     all.extend(of(&["scenarios", "scenario"]));
     all
 }
 
 /// Returns the entries under the first key that is present, whose value is one entry or a list of entries.
-fn listed<'n>(node: &'n Node, keys: &[&str]) -> Vec<&'n Node> {
+fn entries_under<'n>(node: &'n Node, keys: &[&str]) -> Vec<&'n Node> {
     let found = keys.iter().find_map(|key| node.get(key));
     let whole = |node: &&Node| node.entries().is_some();
     found.map_or_else(Vec::new, |found| match found.items() {
@@ -91,7 +91,7 @@ fn listed<'n>(node: &'n Node, keys: &[&str]) -> Vec<&'n Node> {
 }
 
 /// Converts a name to the spelling of ids: lower case, with dashes.
-fn slug(name: &str) -> String {
+fn id_from_name(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {
         if c.is_alphanumeric() || c == '.' {
@@ -103,11 +103,11 @@ fn slug(name: &str) -> String {
     out.trim_matches('-').to_owned()
 }
 
-/// Returns the id of an entry, by default its name converted by [`slug`], and the name as written.
+/// Returns the id of an entry, by default its name converted by [`id_from_name`], and the name as written.
 fn name_of(fields: &mut Fields<'_>) -> Option<(String, Option<String>)> {
     let id = fields.text("id").or_else(|| fields.text("scenarioId"));
     let name = fields.text("name");
-    let named = id.or_else(|| name.as_deref().map(slug)).filter(|named| !named.is_empty());
+    let named = id.or_else(|| name.as_deref().map(id_from_name)).filter(|named| !named.is_empty());
     if named.is_none() {
         fields.missing("id");
     }
@@ -115,9 +115,9 @@ fn name_of(fields: &mut Fields<'_>) -> Option<(String, Option<String>)> {
 }
 
 /// Keys of a scenario or profile that its fingerprint excludes.
-const UNHASHED_KEYS: [&str; 4] = [ENTRY, "hardware", "result", "results"];
+const UNHASHED_KEYS: [&str; 4] = [EXPORT_KEY, "hardware", "result", "results"];
 /// Key under which an export stores the original entry and the fingerprint of the exported document.
-pub const ENTRY: &str = "atlas";
+pub const EXPORT_KEY: &str = "atlas";
 
 /// Computes a fingerprint of a scenario or profile, which is used to detect changes after an export.
 #[must_use]
@@ -132,8 +132,8 @@ pub fn fingerprint(document: &serde_json::Value) -> String {
 
 /// Returns the original entry of an exported document, if the document was not changed since. If it was changed, adds a
 /// warning and returns `None`, so that the entry is built from the document.
-fn original(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Node> {
-    let kept = node.get(ENTRY)?;
+fn unchanged_original(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Node> {
+    let kept = node.get(EXPORT_KEY)?;
     let entry = kept.get("entry").filter(|entry| entry.get("name").is_some())?;
     let found = serde_json::to_value(node).ok().map(|document| fingerprint(&document));
     if kept.get("of").and_then(Node::text) == found.as_deref() {
@@ -143,16 +143,18 @@ fn original(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<
         severity: Severity::Warning,
         file: Arc::clone(file),
         at: kept.at,
-        path: ENTRY.to_owned(),
+        path: EXPORT_KEY.to_owned(),
         message: "the document was changed after it was exported: only the dashboard's fields are read".to_owned(),
-        help: Some(format!("settings that exist only in Atlas are lost; `{ENTRY}` contains their values at export")),
+        help: Some(format!(
+            "settings that exist only in Atlas are lost; `{EXPORT_KEY}` contains their values at export"
+        )),
     });
     None
 }
 
 /// Converts a hardware profile to a target's entry.
 fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems: &mut Diagnostics) -> Option<Node> {
-    if let Some(entry) = original(file, node, problems) {
+    if let Some(entry) = unchanged_original(file, node, problems) {
         return Some(entry);
     }
     let before = problems.errors();
@@ -172,10 +174,10 @@ fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems
     for kept in ["interconnect", "notes"] {
         fields.text(kept);
     }
-    fields.node(ENTRY);
+    fields.node(EXPORT_KEY);
     fields.texts("frameworks");
     let (at, named) = (fields.at(), name.as_ref().and_then(|(_, named)| named.clone()));
-    let names: Vec<String> = name.iter().map(|(id, _)| id.clone()).chain(named.as_deref().map(slug)).collect();
+    let names: Vec<String> = name.iter().map(|(id, _)| id.clone()).chain(named.as_deref().map(id_from_name)).collect();
     let known = names.iter().find_map(|name| catalog.accelerator(name).ok());
     let watts = known.as_ref().and_then(|sheet| sheet.tdp_w).unwrap_or_default();
     if known.is_none() {
@@ -190,7 +192,7 @@ fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems
     let place = |key: &str| node.get(key).map_or(at, |node| node.at);
     let cost = Tree::default()
         .number("hourly_usd", price * DEVICES_PER_NODE, place("costPerHour"))
-        .number("energy_watts_node", (watts * DEVICES_PER_NODE / ACCELERATORS_OF_NODE).round(), at)
+        .number("energy_watts_node", (watts * DEVICES_PER_NODE / ACCELERATOR_POWER_SHARE).round(), at)
         .number("pue", 1.0, at);
     let tree = Tree::default().text("name", name, place("id")).put("description", node.get("name").cloned()).text(
         "vendor",
@@ -212,7 +214,7 @@ fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems
 
 /// Converts a scenario to a workload's entry. Also returns the number of devices it needs.
 fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> Option<(Node, f64)> {
-    if let Some(entry) = original(file, node, problems) {
+    if let Some(entry) = unchanged_original(file, node, problems) {
         return Some((entry, 1.0));
     }
     let before = problems.errors();
@@ -220,9 +222,16 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     let mut fields = Fields::open(file, label.unwrap_or("scenario").to_owned(), node, problems)?;
     let named = name_of(&mut fields);
     // Marks keys as known that are not converted here.
-    for kept in
-        ["hardware", "hardwareProfile", "hardwareProfiles", "hardwareId", "hardwareIds", "result", "results", ENTRY]
-    {
+    for kept in [
+        "hardware",
+        "hardwareProfile",
+        "hardwareProfiles",
+        "hardwareId",
+        "hardwareIds",
+        "result",
+        "results",
+        EXPORT_KEY,
+    ] {
         fields.node(kept);
     }
     for kept in ["createdAt", "updatedAt", "tags", "notes", "description"] {
@@ -285,7 +294,7 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     let ((context, precision), (dp, tp, pp, ep, checkpointing, sp)) = (model.flatten()?, ways.flatten()?);
     let ((inference, batch, micro), (name, title)) = (work.flatten()?, named?);
     let place = |path: &[&str]| node.at_path(path).map_or(at, |node| node.at);
-    let known = model_name.as_deref().and_then(|name| catalog_model(catalog, &slug(name), shape.0, shape.1));
+    let known = model_name.as_deref().and_then(|name| catalog_model(catalog, &id_from_name(name), shape.0, shape.1));
     let tree = Tree::default()
         .text("name", name, place(&["id"]))
         .put("description", title.map(|title| Node { value: Value::Text(title.into()), at: place(&["name"]) }))

@@ -18,25 +18,25 @@ use atlas_document::{Diagnostics, Node};
 
 /// Entries converted from a document of a predecessor tool.
 #[derive(Debug, Clone, Default)]
-pub struct Foreign {
+pub struct ConvertedEntries {
     /// Entries in the form of `targets.yaml`.
     pub targets: Vec<Node>,
     /// Entries in the form of `workloads.yaml`.
     pub workloads: Vec<Node>,
     /// Variants of the workloads for one target and one methodology each.
-    pub tailored: Vec<Tailored>,
+    pub workload_variants: Vec<WorkloadVariant>,
     /// The methodology that the document selects.
     pub methodology: Option<Methodology>,
 }
 
 /// Variant of a workload for one target and one methodology.
 #[derive(Debug, Clone)]
-pub struct Tailored {
+pub struct WorkloadVariant {
     /// The methodology.
     pub methodology: Methodology,
     /// Name of the target.
     pub target: String,
-    /// The workload's entry. It has the same name as the corresponding entry in [`Foreign::workloads`].
+    /// The workload's entry. It has the same name as the corresponding entry in [`ConvertedEntries::workloads`].
     pub workload: Node,
 }
 
@@ -52,12 +52,12 @@ pub fn read(
     catalog: &Catalog,
     variable: Variable<'_>,
     problems: &mut Diagnostics,
-) -> Option<Foreign> {
-    if dashboard::is(root) {
+) -> Option<ConvertedEntries> {
+    if dashboard::is_document(root) {
         return Some(dashboard::read(file, root, catalog, problems));
     }
-    if experiment::is(root) {
-        return Some(experiment::read(file, root, variable, problems).foreign(catalog, problems));
+    if experiment::is_document(root) {
+        return Some(experiment::read(file, root, variable, problems).converted_entries(catalog, problems));
     }
     None
 }

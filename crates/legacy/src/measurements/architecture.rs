@@ -61,7 +61,7 @@ impl Shape {
 /// Use of the model, which decides whether columns of the row override the catalog's entry. Training runs may truncate
 /// models and pad vocabularies, whereas serving runs use published checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum ModelUse {
     /// Columns of the row take precedence over the catalog.
     Training,
     /// The catalog takes precedence over columns of the row.
@@ -69,29 +69,29 @@ pub(super) enum Use {
 }
 
 /// Fills `model` and the architecture columns from the name of a model and the columns of the row.
-pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str, usage: Use) -> Option<Shape> {
-    record.keep("model_name", name);
+pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str, usage: ModelUse) -> Option<Shape> {
+    record.copy_text("model_name", name);
     let found = names::find(catalog, name);
     let hidden = row.positive("hidden_size");
     if let Some(found) = &found
         && let Network::Transformer(t) = &found.model.architecture
     {
         // A different hidden size indicates another model under the same name.
-        if usage == Use::Serving || hidden.is_none_or(|h| h == t.hidden_size) {
+        if usage == ModelUse::Serving || hidden.is_none_or(|h| h == t.hidden_size) {
             match found.verbatim {
-                true => record.keep("model", name),
+                true => record.copy_text("model", name),
                 false => record.convert("model", found.model.id.as_str(), format!("model name \"{name}\"")),
             }
             let mut shape = Shape::of(t, found.model.language_parameters(), &found.model.id);
-            overrides(record, row, t, found.layers, usage, &mut shape);
+            fill_overrides(record, row, t, found.layers, usage, &mut shape);
             return Some(shape);
         }
     }
     if hidden.is_some() && row.positive("n_layers").is_some() {
         from_row(record, row, name, usage);
-        return Some(stated(record));
+        return Some(shape_of_record(record));
     }
-    typical(record, row, name).or_else(|| {
+    fill_typical_architecture(record, row, name).or_else(|| {
         record.problem("model", name, "a model of the catalog, or columns hidden_size and n_layers");
         if row.positive("ep").is_some_and(|ranks| ranks > 1.0) {
             record.exclude("a mixture of experts whose architecture and active parameters are not stated");
@@ -101,21 +101,29 @@ pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str
 }
 
 /// Fills the architecture columns in which the row differs from the catalog's entry.
-fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, usage: Use, shape: &mut Shape) {
+fn fill_overrides(
+    record: &mut Record,
+    row: &Row,
+    t: &Transformer,
+    cut: Option<f64>,
+    usage: ModelUse,
+    shape: &mut Shape,
+) {
     let differs = |column: &str, usual: f64| row.positive(column).filter(|x| *x != usual);
-    if let Some(layers) = differs("n_layers", f64::from(t.n_layers)).filter(|_| usage == Use::Training || cut.is_some())
+    if let Some(layers) =
+        differs("n_layers", f64::from(t.n_layers)).filter(|_| usage == ModelUse::Training || cut.is_some())
     {
-        record.keep("n_layers", row.text("n_layers"));
-        shortened(record, t, layers, shape);
+        record.copy_text("n_layers", row.text("n_layers"));
+        scale_to_layers(record, t, layers, shape);
     } else if let Some(layers) = cut.filter(|n| *n != t.n_layers && row.positive("n_layers").is_none()) {
         record.convert("n_layers", layers, "model name");
-        shortened(record, t, layers, shape);
+        scale_to_layers(record, t, layers, shape);
     }
-    if usage == Use::Serving {
+    if usage == ModelUse::Serving {
         return;
     }
     if differs("vocab_size", f64::from(t.vocab_size)).is_some() {
-        record.keep("vocab_size", row.text("vocab_size"));
+        record.copy_text("vocab_size", row.text("vocab_size"));
     } else if row.text("vocab_size").is_empty() {
         vocabulary(record, row.text("notes"));
     }
@@ -124,7 +132,7 @@ fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, 
             [("n_heads", t.n_heads), ("n_kv_heads", t.n_kv_heads), ("ffn_hidden_size", t.ffn_hidden_size)]
         {
             if differs(column, f64::from(usual)).is_some() {
-                record.keep(column, row.text(column));
+                record.copy_text(column, row.text(column));
             }
         }
     }
@@ -132,7 +140,7 @@ fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, 
 
 /// Scales `shape` to a model with fewer layers. The dense layers before the mixture layers are reduced in proportion,
 /// to at least one.
-fn shortened(record: &mut Record, t: &Transformer, layers: f64, shape: &mut Shape) {
+fn scale_to_layers(record: &mut Record, t: &Transformer, layers: f64, shape: &mut Shape) {
     let share = layers / t.n_layers;
     shape.params *= share.min(1.0);
     shape.expert_params *= share.min(1.0);
@@ -162,7 +170,7 @@ fn vocabulary(record: &mut Record, notes: &str) {
 
 /// Fills the architecture from the columns of the row. Values that are not stated are derived from the model family or
 /// the parameter count, or are common defaults.
-fn from_row(record: &mut Record, row: &Row, name: &str, usage: Use) {
+fn from_row(record: &mut Record, row: &Row, name: &str, usage: ModelUse) {
     for column in ["n_layers", "hidden_size", "n_heads", "n_kv_heads", "head_dim", "vocab_size", "n_experts"] {
         record.take(row, column, column);
     }
@@ -199,8 +207,8 @@ fn from_row(record: &mut Record, row: &Row, name: &str, usage: Use) {
         vocabulary(record, notes);
     }
     match usage {
-        Use::Training => match_parameters(record, row),
-        Use::Serving => {
+        ModelUse::Training => match_parameters(record, row),
+        ModelUse::Serving => {
             let plain = names::is_gpt(name);
             record.assume(
                 "gated_mlp",
@@ -228,8 +236,8 @@ fn match_parameters(record: &mut Record, row: &Row) {
     let count = row.positive("params_b");
     let mut miss = f64::INFINITY;
     if let Some(count) = count {
-        const USUAL: [f64; 6] = [51_200.0, 32_000.0, 125_696.0, 151_936.0, 250_880.0, 256_000.0];
-        let vocabularies = known.map_or(USUAL.to_vec(), |vocabulary| vec![vocabulary]);
+        const COMMON_VOCABULARY_SIZES: [f64; 6] = [51_200.0, 32_000.0, 125_696.0, 151_936.0, 250_880.0, 256_000.0];
+        let vocabularies = known.map_or(COMMON_VOCABULARY_SIZES.to_vec(), |vocabulary| vec![vocabulary]);
         for &vocabulary in &vocabularies {
             for (gated, tied) in [(wide, true), (wide, false), (!wide, false), (!wide, true)] {
                 let params = parameters(record, gated, tied, vocabulary);
@@ -276,7 +284,7 @@ fn parameters(record: &Record, gated: bool, tied: bool, vocabulary: f64) -> f64 
 }
 
 /// Returns the shape of the model in the architecture columns of the record.
-fn stated(record: &Record) -> Shape {
+fn shape_of_record(record: &Record) -> Shape {
     let n = |column: &str| record.number(column).unwrap_or(0.0);
     let gated = record.text("gated_mlp") != "false";
     let tied = record.text("tied_embeddings") == "true";
@@ -295,18 +303,18 @@ fn stated(record: &Record) -> Shape {
 }
 
 /// Parses a number of billions in a part of a name, such as `30b`.
-fn billions(part: &str) -> Option<f64> {
+fn parse_billions(part: &str) -> Option<f64> {
     part.strip_suffix('b').and_then(|n| n.parse::<f64>().ok()).filter(|n| *n > 0.0 && *n < 1e5)
 }
 
 /// Fills a typical architecture of the stated size: that of Llama 3 8B, or Qwen3 30B-A3B for mixtures of experts, with
 /// scaled widths.
-fn typical(record: &mut Record, row: &Row, name: &str) -> Option<Shape> {
+fn fill_typical_architecture(record: &mut Record, row: &Row, name: &str) -> Option<Shape> {
     let lower = name.to_ascii_lowercase();
     let (mut total, mut active) = (row.positive("params_b"), row.positive("active_params_b"));
     for part in lower.split(['-', '_', '/']) {
-        total = total.or_else(|| billions(part));
-        active = active.or_else(|| part.strip_prefix('a').and_then(billions));
+        total = total.or_else(|| parse_billions(part));
+        active = active.or_else(|| part.strip_prefix('a').and_then(parse_billions));
     }
     let total = total?;
     if active.is_none() && row.positive("ep").is_some_and(|ranks| ranks > 1.0) {
@@ -355,5 +363,5 @@ fn typical(record: &mut Record, row: &Row, name: &str) -> Option<Shape> {
     }
     record.assume("gated_mlp", true, &why);
     record.assume("tied_embeddings", false, &why);
-    Some(stated(record))
+    Some(shape_of_record(record))
 }

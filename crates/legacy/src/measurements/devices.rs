@@ -7,7 +7,7 @@ use atlas_catalog::{Accelerator, Catalog};
 use super::record::Record;
 
 /// Words for the form factor or memory type of a device.
-const FORMS: [&str; 8] = ["sxm", "pcie", "nvl", "oam", "hbm3", "hbm3e", "hbm2e", "hbm2"];
+const FORM_FACTOR_WORDS: [&str; 8] = ["sxm", "pcie", "nvl", "oam", "hbm3", "hbm3e", "hbm2e", "hbm2"];
 
 /// Fills `accelerator` from the name in the old row and returns the catalog's entry.
 pub(super) fn fill(record: &mut Record, catalog: &Catalog, name: &str) -> Option<Arc<Accelerator>> {
@@ -15,9 +15,9 @@ pub(super) fn fill(record: &mut Record, catalog: &Catalog, name: &str) -> Option
         record.problem("accelerator", name, "an accelerator of the catalog");
         return None;
     };
-    let unspecified = unspecified(&found.id, name);
+    let unspecified = unspecified_properties(&found.id, name);
     if found.id == name {
-        record.keep("accelerator", name);
+        record.copy_text("accelerator", name);
     } else if unspecified.is_empty() {
         record.convert("accelerator", found.id.as_str(), format!("the source writes \"{name}\""));
     } else {
@@ -35,21 +35,21 @@ pub(super) fn find(catalog: &Catalog, name: &str) -> Option<Arc<Accelerator>> {
         return catalog.accelerator(&id).ok();
     }
     let exact = |id: &str| catalog.accelerator(id).ok();
-    exact(&id).or_else(|| spelled(catalog, &id)).or_else(|| {
+    exact(&id).or_else(|| find_by_spelling(catalog, &id)).or_else(|| {
         let memory = memory(&words(&id));
         let without: Vec<String> = words(&id).into_iter().filter(|word| gigabytes(word).is_none()).collect();
-        let meant = catalog.accelerator_meant(&without.join(" "), memory)?;
+        let meant = catalog.find_accelerator_by_description(&without.join(" "), memory)?;
         memory.is_none_or(|gb| (gb / meant.memory.gb - 1.0).abs() < 0.1).then_some(meant)
     })
 }
 
 /// Finds a device under another spelling: with spaces instead of dashes, or with a form factor or memory size that the
 /// catalog's id lacks.
-fn spelled(catalog: &Catalog, id: &str) -> Option<Arc<Accelerator>> {
+fn find_by_spelling(catalog: &Catalog, id: &str) -> Option<Arc<Accelerator>> {
     let parts = words(id);
     let memory = memory(&parts);
     let plain: Vec<String> = parts.iter().filter(|part| gigabytes(part).is_none()).cloned().collect();
-    let bare: Vec<String> = plain.iter().filter(|part| !FORMS.contains(&part.as_str())).cloned().collect();
+    let bare: Vec<String> = plain.iter().filter(|part| !FORM_FACTOR_WORDS.contains(&part.as_str())).cloned().collect();
     let bare_id = bare.join("-");
     let sized = memory.map(|gb| format!("{}-{gb}gb", plain.join("-")));
     let candidates =
@@ -78,12 +78,12 @@ fn memory(parts: &[String]) -> Option<f64> {
 }
 
 /// Returns what the catalog's id specifies but the name does not: form factor, memory size or variant.
-fn unspecified(id: &str, name: &str) -> Vec<&'static str> {
+fn unspecified_properties(id: &str, name: &str) -> Vec<&'static str> {
     let said = words(&name.trim().to_ascii_lowercase());
     let of = words(id);
     let mut missing = Vec::new();
     // The ids of superchips and of products with one form factor contain none.
-    if of.iter().any(|w| FORMS.contains(&w.as_str()) && !said.contains(w)) {
+    if of.iter().any(|w| FORM_FACTOR_WORDS.contains(&w.as_str()) && !said.contains(w)) {
         missing.push("the form factor");
     }
     if memory(&of).is_some() && memory(&said).is_none() {

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use atlas_catalog::{Accelerator, Catalog};
 
-use super::architecture::{self, Shape, Use};
+use super::architecture::{self, ModelUse, Shape};
 use super::record::Record;
 use super::serving::formats;
 use super::serving::pools::{self, Pool};
-use super::software::{self, Side};
+use super::software::{self, SoftwareUse};
 use super::table::Row;
 use super::text::quantity;
 use super::{TableKind, devices};
@@ -17,7 +17,7 @@ use super::{TableKind, devices};
 pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
     let mut record = Record::new(TableKind::Latency);
     for column in ["id", "source", "source_path", "notes"] {
-        record.keep(column, row.text(column));
+        record.copy_text(column, row.text(column));
     }
     let origin = row.text("silicon_data_source");
     if !origin.is_empty() && row.text("source_path").is_empty() {
@@ -26,13 +26,13 @@ pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
     let date = date(row, origin);
     match row.text("date") {
         "" if !date.is_empty() => record.convert("date", date.as_str(), "column silicon_data_source"),
-        text => record.keep("date", text),
+        text => record.copy_text("date", text),
     }
     let device = devices::fill(&mut record, catalog, row.text("system"));
     let version = version(row, origin);
-    software::fill(&mut record, Side::Serving, row.text("backend"), &version, &date);
+    software::fill(&mut record, SoftwareUse::Serving, row.text("backend"), &version, &date);
     let path = row.text("model_path");
-    let shape = architecture::fill(&mut record, row, catalog, path, Use::Serving);
+    let shape = architecture::fill(&mut record, row, catalog, path, ModelUse::Serving);
     let inferencemax = is_inferencemax(origin);
     if inferencemax {
         record.convert("harness", "inferencemax", "column silicon_data_source");
@@ -145,7 +145,7 @@ fn weights(record: &mut Record, row: &Row, shape: Option<&Shape>) {
         return record.assume("weights", "mxfp4", why);
     }
     match (formats::named(stated), formats::named(products)) {
-        (Some((format, _)), _) if format == stated => record.keep("weights", stated),
+        (Some((format, _)), _) if format == stated => record.copy_text("weights", stated),
         (Some((format, _)), _) => record.convert("weights", format, format!("\"{stated}\"")),
         (None, Some((format, _))) => record.convert("weights", format, format!("gemm_quant_mode \"{products}\"")),
         (None, None) => record.assume("weights", own, "not stated, the checkpoint's own format"),
@@ -196,7 +196,7 @@ fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     {
         let same = size(row, old) == value && !row.text(old).is_empty() && row.text(old) != "0";
         match (same, named.is_none() && squared) {
-            (true, _) => record.keep(column, row.text(old)),
+            (true, _) => record.copy_text(column, row.text(old)),
             (false, true) => record.infer(column, value, why),
             (false, false) => record.convert(column, value, format!("{why}, {old} \"{}\"", row.text(old))),
         }

@@ -72,7 +72,7 @@ pub enum ConvertError {
 
 /// Whether the conversion extracts values from free text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Prose {
+pub enum FreeText {
     /// Values are extracted from notes, source and date. The result should be checked by hand.
     Read,
     /// Free text is copied only. Values come from the other cells.
@@ -80,7 +80,7 @@ pub enum Prose {
 }
 
 /// Columns with free text.
-const PROSE: [&str; 4] = ["source", "source_path", "date", "notes"];
+const FREE_TEXT_COLUMNS: [&str; 4] = ["source", "source_path", "date", "notes"];
 
 /// Statistics and problems of a conversion; `Display` renders them for the user.
 #[derive(Debug, Default)]
@@ -121,13 +121,13 @@ impl fmt::Display for Report {
 
 /// Whether CSV text has the columns of version 0.1 rather than typed ones.
 #[must_use]
-pub fn is_old(text: &str) -> bool {
+pub fn is_untyped(text: &str) -> bool {
     let Ok((headers, _)) = table::head(text) else { return false };
     let has = |column: &str| headers.iter().any(|name| name.eq_ignore_ascii_case(column));
     // Columns that do not occur in typed tables.
-    const OLD: [&str; 6] =
+    const UNTYPED_COLUMNS: [&str; 6] =
         ["params_b", "intra_node_link", "inter_node_link", "speculative", "silicon_ttft_ms", "silicon_tpot_ms"];
-    !schema::is_typed(&headers) && OLD.iter().any(|column| has(column))
+    !schema::is_typed(&headers) && UNTYPED_COLUMNS.iter().any(|column| has(column))
 }
 
 /// Converts a table, given as CSV text. By default, the kind is detected from the columns. A table with typed columns
@@ -135,7 +135,7 @@ pub fn is_old(text: &str) -> bool {
 ///
 /// # Errors
 /// Returns an error if the text is not CSV, or if `kind` is `None` and the columns do not match any kind.
-pub fn convert(text: &str, kind: Option<TableKind>, prose: Prose) -> Result<(String, Report), ConvertError> {
+pub fn convert(text: &str, kind: Option<TableKind>, prose: FreeText) -> Result<(String, Report), ConvertError> {
     let (headers, rows) = table::read(text)?;
     if schema::is_typed(&headers) {
         return Ok((text.to_owned(), Report { typed_before: true, rows: rows.len(), ..Report::default() }));
@@ -144,7 +144,7 @@ pub fn convert(text: &str, kind: Option<TableKind>, prose: Prose) -> Result<(Str
         return Err(ConvertError::Columns(headers.join(",").chars().take(120).collect()));
     };
     let catalog = Catalog::built_in();
-    let converted = |row: &table::Row| match kind {
+    let convert_row = |row: &table::Row| match kind {
         TableKind::Training => training::convert(row, &catalog),
         TableKind::Inference => serving::convert(row, &catalog),
         TableKind::Latency => latency::convert(row, &catalog),
@@ -152,10 +152,10 @@ pub fn convert(text: &str, kind: Option<TableKind>, prose: Prose) -> Result<(Str
     let mut records: Vec<Record> = rows
         .iter()
         .map(|row| match prose {
-            Prose::Read => converted(row),
-            Prose::Ignore => {
-                let mut record = converted(&row.without(&PROSE));
-                PROSE.iter().for_each(|column| record.keep(column, row.text(column)));
+            FreeText::Read => convert_row(row),
+            FreeText::Ignore => {
+                let mut record = convert_row(&row.without(&FREE_TEXT_COLUMNS));
+                FREE_TEXT_COLUMNS.iter().for_each(|column| record.copy_text(column, row.text(column)));
                 record
             }
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_catalog::{Catalog, Model};
 
 /// Prefixes of model names, with the prefix of a catalog model that has the same or nearly the same layers.
-const BEGINNINGS: &[(&str, &str)] = &[
+const PREFIXES: &[(&str, &str)] = &[
     ("llama3-3b", "llama-3.2-3b"),
     ("llama3-405b", "llama-3.1-405b"),
     ("llama-3-405b", "llama-3.1-405b"),
@@ -17,11 +17,11 @@ const BEGINNINGS: &[(&str, &str)] = &[
 ];
 
 /// Suffixes in the old tables that do not change the architecture.
-const ENDINGS: &[&str] = &["-modalities", "-gguf", "-w8a16", "-8bit"];
+const SUFFIXES: &[&str] = &["-modalities", "-gguf", "-w8a16", "-8bit"];
 
 /// A model found under a name.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct ModelMatch {
     /// The catalog's entry.
     pub model: Arc<Model>,
     /// Whether the name is exactly the catalog id.
@@ -31,15 +31,15 @@ pub(super) struct Found {
 }
 
 /// Finds the catalog's model for a name.
-pub(super) fn find(catalog: &Catalog, name: &str) -> Option<Found> {
+pub(super) fn find(catalog: &Catalog, name: &str) -> Option<ModelMatch> {
     let text = name.trim();
     let bare = text.rsplit('/').next().unwrap_or(text).to_ascii_lowercase().replace([' ', '_'], "-");
-    let (whole, layers) = cut(&bare);
-    let ending = ENDINGS.iter().find_map(|ending| whole.strip_suffix(ending)).unwrap_or(whole);
-    let spelled = BEGINNINGS.iter().find_map(|(from, to)| ending.strip_prefix(from).map(|rest| format!("{to}{rest}")));
+    let (whole, layers) = split_layer_count(&bare);
+    let ending = SUFFIXES.iter().find_map(|ending| whole.strip_suffix(ending)).unwrap_or(whole);
+    let spelled = PREFIXES.iter().find_map(|(from, to)| ending.strip_prefix(from).map(|rest| format!("{to}{rest}")));
     let model =
         spelled.as_deref().or(Some(ending)).filter(|name| is_plain(name)).and_then(|name| catalog.checkpoint(name))?;
-    Some(Found { verbatim: model.id == text, model, layers })
+    Some(ModelMatch { verbatim: model.id == text, model, layers })
 }
 
 /// Whether a name has no characters of a path and is not a JSON file.
@@ -49,7 +49,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Splits the name of a truncated model into the name of the full model and the number of layers, if stated.
-fn cut(name: &str) -> (&str, Option<f64>) {
+fn split_layer_count(name: &str) -> (&str, Option<f64>) {
     let stated = |tail: &str| tail.strip_suffix('l')?.parse::<f64>().ok().filter(|n| *n >= 1.0 && n.fract() == 0.0);
     match name.rsplit_once('-') {
         Some((head, tail)) if stated(tail).is_some() => (head.strip_suffix("-proxy").unwrap_or(head), stated(tail)),

@@ -82,7 +82,7 @@ impl Record {
     }
 
     /// Sets a cell if the text has the column's type. Otherwise reports a problem and returns false.
-    fn put(&mut self, column: &'static str, text: String) -> bool {
+    fn set_if_valid(&mut self, column: &'static str, text: String) -> bool {
         let Some(kind) = schema::type_of(self.kind, column) else {
             self.problem(column, &text, "a column of this table");
             return false;
@@ -92,20 +92,20 @@ impl Record {
             return false;
         }
         // A later value replaces an earlier one together with its reason.
-        self.forget(column);
+        self.clear_reasons(column);
         self.cells.insert(column, text);
         true
     }
 
-    fn forget(&mut self, column: &str) {
+    fn clear_reasons(&mut self, column: &str) {
         self.converted.retain(|(name, _)| *name != column);
         self.assumed.retain(|(name, _)| *name != column);
         self.inferred.retain(|name| *name != column);
     }
 
     /// Clears a cell and its reason.
-    pub(super) fn drop_cell(&mut self, column: &str) {
-        self.forget(column);
+    pub(super) fn clear_cell(&mut self, column: &str) {
+        self.clear_reasons(column);
         self.cells.remove(column);
     }
 
@@ -118,29 +118,29 @@ impl Record {
     }
 
     /// Copies text of the old row verbatim. Empty text is ignored.
-    pub(super) fn keep(&mut self, column: &'static str, text: &str) {
+    pub(super) fn copy_text(&mut self, column: &'static str, text: &str) {
         if !text.is_empty() {
-            self.put(column, text.to_owned());
+            self.set_if_valid(column, text.to_owned());
         }
     }
 
     /// Sets a value that the old row states in another form. `why` names the place.
     pub(super) fn convert(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
-        if self.put(column, value.cell()) {
+        if self.set_if_valid(column, value.cell()) {
             self.converted.push((column, why.to_string()));
         }
     }
 
     /// Sets a default or convention for a value that the row does not state.
     pub(super) fn assume(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
-        if self.put(column, value.cell()) {
+        if self.set_if_valid(column, value.cell()) {
             self.assumed.push((column, why.to_string()));
         }
     }
 
     /// Sets a value that is derived from the row's measurement, or from the fact that the run fit in memory.
     pub(super) fn infer(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
-        if self.put(column, value.cell()) {
+        if self.set_if_valid(column, value.cell()) {
             self.inferred.push(column);
             self.assumed.push((column, format!("inferred, {why}")));
         }
@@ -187,7 +187,7 @@ impl Record {
             return None;
         };
         match plain {
-            true => self.keep(new, text),
+            true => self.copy_text(new, text),
             false => self.convert(new, value, format!("column {old} \"{text}\"")),
         }
         self.has(new).then_some(value)
@@ -196,11 +196,14 @@ impl Record {
     /// Returns the cells in the order of the columns, including the bookkeeping columns.
     pub(super) fn row(&self) -> Vec<String> {
         let listed = |all: &[(&'static str, String)]| {
-            all.iter().map(|(column, why)| format!("{column}: {}", clean(why))).collect::<Vec<_>>().join("; ")
+            all.iter()
+                .map(|(column, why)| format!("{column}: {}", normalize_reason(why)))
+                .collect::<Vec<_>>()
+                .join("; ")
         };
         schema::columns(self.kind)
             .map(|column| match column.name {
-                "excluded" => self.excluded.iter().map(|why| clean(why)).collect::<Vec<_>>().join("; "),
+                "excluded" => self.excluded.iter().map(|why| normalize_reason(why)).collect::<Vec<_>>().join("; "),
                 "inferred" => self.inferred.join("; "),
                 "assumed" => listed(&self.assumed),
                 "converted" => listed(&self.converted),
@@ -217,7 +220,7 @@ impl Record {
 
 /// Normalizes a reason: replaces semicolons, which separate the entries of the bookkeeping cells, and collapses white
 /// space.
-fn clean(why: &str) -> String {
+fn normalize_reason(why: &str) -> String {
     why.replace(';', ",").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -229,7 +232,7 @@ mod tests {
     fn invalid_cell_is_reported_and_left_blank() {
         let mut record = Record::new(TableKind::Training);
         record.convert("tp", "eight", "notes");
-        record.keep("pp", "0");
+        record.copy_text("pp", "0");
         assert_eq!((record.text("tp"), record.text("pp")), ("", ""));
         assert_eq!(record.problems.len(), 2);
     }

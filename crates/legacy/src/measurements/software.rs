@@ -6,25 +6,25 @@ use super::record::Record;
 
 /// Use of the software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum SoftwareUse {
     /// A training framework.
     Training,
     /// A serving engine.
     Serving,
 }
 
-impl Side {
+impl SoftwareUse {
     fn kind(self) -> SoftwareKind {
-        if self == Side::Training { SoftwareKind::Training } else { SoftwareKind::Serving }
+        if self == SoftwareUse::Training { SoftwareKind::Training } else { SoftwareKind::Serving }
     }
 
     fn generic(self) -> &'static str {
-        if self == Side::Training { "generic-training" } else { "generic-serving" }
+        if self == SoftwareUse::Training { "generic-training" } else { "generic-serving" }
     }
 }
 
 /// Finds the software for a name. Some names denote both a training framework and an engine; `side` selects one.
-fn named(side: Side, name: &str) -> Option<Software> {
+fn named(side: SoftwareUse, name: &str) -> Option<Software> {
     // Options may follow the name, as in `vLLM + FlashInfer`.
     let first = name.split(['+', ',', ';']).next().unwrap_or(name);
     [name, first].into_iter().find_map(|text| Software::parse_for(text, side.kind()).ok())
@@ -52,7 +52,7 @@ fn release_in(text: &str) -> Option<String> {
 }
 
 /// Fills `software` from the name, the version and the date of a row, and returns the family's id.
-pub(super) fn fill(record: &mut Record, side: Side, name: &str, version: &str, date: &str) -> String {
+pub(super) fn fill(record: &mut Record, side: SoftwareUse, name: &str, version: &str, date: &str) -> String {
     let Some(found) = named(side, name) else {
         record.assume("software", side.generic(), format!("\"{name}\" is not a known software"));
         record.problem("software", name, "the name of a known framework or engine");
@@ -116,11 +116,11 @@ fn dated(record: &mut Record, found: &Software, name: &str, version: &str, date:
         record.convert("software", id.as_str(), format!("\"{name}\""));
         return id;
     };
-    let Some(at) = Software::at(&id, day) else { return id };
+    let Some(at) = Software::released_by(&id, day) else { return id };
     let what =
         if version.is_empty() { "release not stated".to_owned() } else { format!("unknown release \"{version}\"") };
     match at.release().and_then(|release| release.date) {
-        Some(released) if released.not_after(day) => {
+        Some(released) if released.may_precede_or_equal(day) => {
             record.assume("software", at.spec(), format!("{what}, newest release at {date}"));
         }
         Some(_) => record.assume("software", at.spec(), format!("{what}, oldest release, row of {date}")),
@@ -172,9 +172,12 @@ mod tests {
     use super::*;
     use crate::measurements;
 
-    fn software(side: Side, name: &str, version: &str, date: &str) -> (String, [usize; 3]) {
-        let kind =
-            if side == Side::Training { measurements::TableKind::Training } else { measurements::TableKind::Inference };
+    fn software(side: SoftwareUse, name: &str, version: &str, date: &str) -> (String, [usize; 3]) {
+        let kind = if side == SoftwareUse::Training {
+            measurements::TableKind::Training
+        } else {
+            measurements::TableKind::Inference
+        };
         let mut record = Record::new(kind);
         fill(&mut record, side, name, version, date);
         (record.text("software").to_owned(), record.counts())
@@ -182,7 +185,7 @@ mod tests {
 
     #[test]
     fn stated_release_is_converted_and_release_by_date_is_assumed() {
-        let serving = |n, v, d| software(Side::Serving, n, v, d);
+        let serving = |n, v, d| software(SoftwareUse::Serving, n, v, d);
         assert_eq!(serving("vLLM", "0.7.3", "2026-04"), ("vllm@0.7.3".into(), [1, 0, 0]));
         assert_eq!(serving("vLLM", "0.19.1rc1.dev339+gedc364896", "2026-04").0, "vllm@0.19.1");
         assert_eq!(serving("vLLM", "nightly", "2025-07-10"), ("vllm@0.9.2".into(), [0, 1, 0]));
@@ -196,13 +199,13 @@ mod tests {
 
     #[test]
     fn nonexistent_version_falls_back_to_the_release_by_date() {
-        let (found, counts) = software(Side::Serving, "vLLM", "7.0.0", "2025-07-10");
+        let (found, counts) = software(SoftwareUse::Serving, "vLLM", "7.0.0", "2025-07-10");
         assert_eq!((found.as_str(), counts), ("vllm@0.9.2", [0, 1, 0]));
     }
 
     #[test]
     fn container_versions_resolve_to_software_releases() {
-        let training = |n, d| software(Side::Training, n, "", d).0;
+        let training = |n, d| software(SoftwareUse::Training, n, "", d).0;
         assert_eq!(training("Megatron-Bridge 26.04.01", "2026-06-01"), "megatron-bridge@0.4.0");
         assert_eq!(training("Megatron-core 0.6.0", ""), "megatron-core@0.6.0");
         assert_eq!(training("NeuronX Distributed (SDK 2.21.0)", ""), "neuronx-distributed@2.21.0");
@@ -212,7 +215,10 @@ mod tests {
 
     #[test]
     fn software_name_resolves_differently_for_serving_and_training() {
-        assert_ne!(software(Side::Serving, "Megatron-LM", "", "").0, software(Side::Training, "Megatron-LM", "", "").0);
-        assert_eq!(software(Side::Serving, "DeepSpeed", "", "").0, "deepspeed-inference");
+        assert_ne!(
+            software(SoftwareUse::Serving, "Megatron-LM", "", "").0,
+            software(SoftwareUse::Training, "Megatron-LM", "", "").0
+        );
+        assert_eq!(software(SoftwareUse::Serving, "DeepSpeed", "", "").0, "deepspeed-inference");
     }
 }

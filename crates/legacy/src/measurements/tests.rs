@@ -29,23 +29,23 @@ s,y,,,,,,,disagg,,,,,,,,,
 ";
 
 fn typed(text: &str) -> (String, Report) {
-    convert(text, None, Prose::Read).unwrap()
+    convert(text, None, FreeText::Read).unwrap()
 }
 
 #[test]
 fn ignored_prose_is_copied_without_parsing() {
     for text in [TRAINING, INFERENCE, LATENCY] {
-        assert!(is_old(text));
-        let (read, report) = convert(text, None, Prose::Ignore).unwrap();
-        assert!(!is_old(&read) && !report.typed_before);
+        assert!(is_untyped(text));
+        let (read, report) = convert(text, None, FreeText::Ignore).unwrap();
+        assert!(!is_untyped(&read) && !report.typed_before);
         // Different free text does not change the other cells.
         let other = text
             .replace("FSDP FULL_SHARD", "tp 8")
             .replace("--enable-dp-attention", "eager")
             .replace("2026-01", "2020-01");
         let strip = |text: &str| {
-            let mut rows = rows(&convert(text, None, Prose::Ignore).unwrap().0);
-            rows.iter_mut().for_each(|row| row.retain(|column, _| !PROSE.contains(&column.as_str())));
+            let mut rows = rows(&convert(text, None, FreeText::Ignore).unwrap().0);
+            rows.iter_mut().for_each(|row| row.retain(|column, _| !FREE_TEXT_COLUMNS.contains(&column.as_str())));
             rows
         };
         assert_eq!(strip(text), strip(&other));
@@ -53,7 +53,7 @@ fn ignored_prose_is_copied_without_parsing() {
             assert_eq!(row["notes"], old.text("notes"));
         }
     }
-    assert!(!is_old("id,software,assumed,inferred,converted\n") && !is_old("") && !is_old("gpu,tp\n1,2\n"));
+    assert!(!is_untyped("id,software,assumed,inferred,converted\n") && !is_untyped("") && !is_untyped("gpu,tp\n1,2\n"));
 }
 
 /// Returns the rows of a table, as cells by column name.
@@ -99,7 +99,7 @@ fn table_kind_is_detected_from_the_header() {
     assert_eq!(kind(INFERENCE), Some(TableKind::Inference));
     assert_eq!(kind(LATENCY), Some(TableKind::Latency));
     assert_eq!(kind("a,b\n1,2\n"), None);
-    assert!(matches!(convert("a,b\n1,2\n", None, Prose::Read), Err(ConvertError::Columns(_))));
+    assert!(matches!(convert("a,b\n1,2\n", None, FreeText::Read), Err(ConvertError::Columns(_))));
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn a_typed_table_is_copied_unchanged() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workload/measurements");
     for name in ["training", "inference", "serving_latency"] {
         let text = std::fs::read_to_string(folder.join(format!("{name}.csv"))).unwrap();
-        assert!(!is_old(&text));
-        assert_eq!(convert(&text, None, Prose::Read).unwrap().0, text);
+        assert!(!is_untyped(&text));
+        assert_eq!(convert(&text, None, FreeText::Read).unwrap().0, text);
     }
 }
 
@@ -164,7 +164,7 @@ proptest! {
             let mut writer = csv::Writer::from_writer(Vec::new());
             writer.write_record((0..columns).map(|at| cells[at % cells.len()].as_str())).unwrap();
             let row = String::from_utf8(writer.into_inner().unwrap()).unwrap();
-            let (new, _) = convert(&format!("{head}\n{row}"), None, Prose::Read).unwrap();
+            let (new, _) = convert(&format!("{head}\n{row}"), None, FreeText::Read).unwrap();
             prop_assert_eq!(rows(&new).len(), 1);
         }
     }
@@ -176,7 +176,7 @@ proptest! {
             let body = table.lines().nth(1).unwrap();
             let kept = body.rsplit_once(',').map_or("", |(kept, _)| kept);
             let quoted = notes.replace('"', "\"\"");
-            let (new, _) = convert(&format!("{head}\n{kept},\"{quoted}\"\n"), None, Prose::Read).unwrap();
+            let (new, _) = convert(&format!("{head}\n{kept},\"{quoted}\"\n"), None, FreeText::Read).unwrap();
             prop_assert_eq!(rows(&new).len(), 1);
         }
     }

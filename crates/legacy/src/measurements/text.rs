@@ -29,8 +29,8 @@ pub(super) fn quantity(text: &str) -> Option<(f64, bool)> {
 
 /// Finds a number under a short name, as in `TP8`, `EP=32`, `VPP 6` or `mbs 1`. Skips clauses that call their numbers
 /// contradictory.
-pub(super) fn noted(text: &str, name: &str) -> Option<f64> {
-    text.split(';').filter(|clause| !is_disclaimed(clause)).find_map(|clause| noted_in(clause, name))
+pub(super) fn number_in_notes(text: &str, name: &str) -> Option<f64> {
+    text.split(';').filter(|clause| !is_disclaimed(clause)).find_map(|clause| number_in_clause(clause, name))
 }
 
 /// Whether a clause says that its numbers are contradictory or do not apply.
@@ -40,7 +40,7 @@ fn is_disclaimed(clause: &str) -> bool {
         .any(|w| clause.contains(w))
 }
 
-fn noted_in(clause: &str, name: &str) -> Option<f64> {
+fn number_in_clause(clause: &str, name: &str) -> Option<f64> {
     let mut words = clause.split(|ch: char| !(ch.is_ascii_alphanumeric() || ch == '=')).peekable();
     while let Some(word) = words.next() {
         let Some(head) = word.get(..name.len()).filter(|head| head.eq_ignore_ascii_case(name)) else { continue };
@@ -81,7 +81,7 @@ pub(super) fn clause<'a>(text: &'a str, phrase: &'a str) -> &'a str {
 }
 
 /// Lowercases a word and removes separators, so that `ZeRO-3`, `zero_3` and `zero3` are equal.
-pub(super) fn plain(word: &str) -> String {
+pub(super) fn normalize_word(word: &str) -> String {
     word.chars().filter(char::is_ascii_alphanumeric).map(|ch| ch.to_ascii_lowercase()).collect()
 }
 
@@ -105,18 +105,18 @@ mod tests {
     #[test]
     fn noted_finds_numbers_in_free_text_notes() {
         let notes = "conf 175b.yaml at that commit: TP8 PP16 VPP6 mbs 1 gbs 2048 SP; EP=32, attempt 3";
-        assert_eq!(noted(notes, "tp"), Some(8.0));
-        assert_eq!(noted(notes, "vpp"), Some(6.0));
-        assert_eq!(noted(notes, "gbs"), Some(2048.0));
-        assert_eq!(noted(notes, "ep"), Some(32.0));
-        assert_eq!(noted(notes, "cp"), None);
-        assert_eq!(noted("EPYC, MPI, CPU 96", "cp"), None);
+        assert_eq!(number_in_notes(notes, "tp"), Some(8.0));
+        assert_eq!(number_in_notes(notes, "vpp"), Some(6.0));
+        assert_eq!(number_in_notes(notes, "gbs"), Some(2048.0));
+        assert_eq!(number_in_notes(notes, "ep"), Some(32.0));
+        assert_eq!(number_in_notes(notes, "cp"), None);
+        assert_eq!(number_in_notes("EPYC, MPI, CPU 96", "cp"), None);
     }
 
     #[test]
     fn noted_ignores_retracted_and_expert_parallel_sizes() {
-        assert_eq!(noted("source topology \"TP=8 PP=4\" does not multiply to 32 cores", "tp"), None);
-        assert_eq!(noted("expert TP=2; TP4", "tp"), Some(4.0));
+        assert_eq!(number_in_notes("source topology \"TP=8 PP=4\" does not multiply to 32 cores", "tp"), None);
+        assert_eq!(number_in_notes("expert TP=2; TP4", "tp"), Some(4.0));
     }
 
     #[test]

@@ -6,12 +6,12 @@
 use atlas_core::math;
 
 /// Coefficients of variation are clamped to this range.
-const CV: (f64, f64) = (0.1, 5.0);
+const CV_RANGE: (f64, f64) = (0.1, 5.0);
 /// Upper bound on utilization. At one, the queue would grow without bound.
-const RHO_CAP: f64 = 0.999;
-/// From this utilization on, the service time is stretched and the utilization is set to `RHO_HELD`.
-const RHO_STRETCH: f64 = 0.99;
-const RHO_HELD: f64 = 0.98;
+const MAX_UTILIZATION: f64 = 0.999;
+/// From this utilization on, the service time is stretched and the utilization is set to `STRETCHED_UTILIZATION`.
+const STRETCH_UTILIZATION: f64 = 0.99;
+const STRETCHED_UTILIZATION: f64 = 0.98;
 
 /// Inputs of the queueing model for one phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,12 +60,12 @@ pub fn waiting(of: &Arrivals) -> Waiting {
     let natural = of.tokens_per_sec / of.tokens * of.load_factor;
     let arrival_rate = of.requests_per_sec.filter(|rate| *rate > 0.0).unwrap_or(natural);
     let servers = of.servers.max(1.0);
-    let [service_cv, arrival_cv] = [of.service_cv, of.arrival_cv].map(|cv| cv.clamp(CV.0, CV.1));
+    let [service_cv, arrival_cv] = [of.service_cv, of.arrival_cv].map(|cv| cv.clamp(CV_RANGE.0, CV_RANGE.1));
 
-    let mut rho = ((arrival_rate * service / 1000.0).min(RHO_CAP) / servers).min(RHO_CAP);
-    if rho >= RHO_STRETCH {
-        service *= rho / RHO_HELD;
-        rho = RHO_HELD;
+    let mut rho = ((arrival_rate * service / 1000.0).min(MAX_UTILIZATION) / servers).min(MAX_UTILIZATION);
+    if rho >= STRETCH_UTILIZATION {
+        service *= rho / STRETCHED_UTILIZATION;
+        rho = STRETCHED_UTILIZATION;
     }
     let mean_wait = if servers == 1.0 {
         (arrival_cv.powi(2) + service_cv.powi(2)) / 2.0 * rho / (1.0 - rho) * service

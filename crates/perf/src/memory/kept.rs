@@ -8,7 +8,7 @@ use atlas_core::plan::Recompute;
 
 /// Bytes per token that the parts of a layer keep for the backward pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Kept {
+pub(super) struct KeptActivations {
     /// Attention, including its norm and residual.
     pub(super) attention: f64,
     /// Linear mixer, including its norm and residual.
@@ -19,8 +19,8 @@ pub(super) struct Kept {
     pub(super) mixture: f64,
 }
 
-impl Kept {
-    pub(super) fn of(i: &TrainingInput, recompute: Recompute) -> Kept {
+impl KeptActivations {
+    pub(super) fn of(i: &TrainingInput, recompute: Recompute) -> KeptActivations {
         let a = &i.arch;
         let split = if i.sequence_parallel { i.tp } else { Count::ONE };
         let input = 2.0 * a.hidden / split;
@@ -28,7 +28,7 @@ impl Kept {
             // The input of a layer, whatever the layer consists of, split evenly over its blocks.
             let blocks = a.attention_share + a.mlp_share + a.linear.map_or(0.0, |linear| linear.share);
             let each = input / blocks.max(1.0);
-            return Kept { attention: each, linear: each, mlp: each, mixture: each };
+            return KeptActivations { attention: each, linear: each, mlp: each, mixture: each };
         }
         // Inputs of norms, and the block inputs that the projections keep (in the format of their GEMMs). Selective
         // recomputation recomputes norms and activation functions, so their outputs are not kept.
@@ -53,8 +53,8 @@ impl Kept {
         };
         let indexer = a.indexer.map_or(0.0, |x| 2.0 * (x.heads + 1.0) * x.dim + 4.0 * x.top_k);
         // Projected input, and the output of the recurrence. The backward pass of the scan recomputes its states.
-        let linear = a.linear.map_or(0.0, |x| (2.0 * x.projected() + 2.0 * kept * x.inner()) / i.tp);
-        Kept {
+        let linear = a.linear.map_or(0.0, |x| (2.0 * x.input_projection_width() + 2.0 * kept * x.inner_width()) / i.tp);
+        KeptActivations {
             attention: plain + qkv + attention_out + scores + indexer,
             linear: plain + linear,
             mlp: plain + width * a.ffn / i.tp,
@@ -63,9 +63,9 @@ impl Kept {
     }
 
     /// Interpolates from `self` (`share` = 0) to `to` (`share` = 1).
-    fn toward(&self, to: &Kept, share: f64) -> Kept {
+    fn interpolate(&self, to: &KeptActivations, share: f64) -> KeptActivations {
         let mix = |a: f64, b: f64| a + share * (b - a);
-        Kept {
+        KeptActivations {
             attention: mix(self.attention, to.attention),
             linear: mix(self.linear, to.linear),
             mlp: mix(self.mlp, to.mlp),
@@ -74,10 +74,10 @@ impl Kept {
     }
 
     /// The bytes with MLPs and mixtures recomputed from their inputs.
-    fn without_mlps(self, i: &TrainingInput) -> Kept {
+    fn without_mlps(self, i: &TrainingInput) -> KeptActivations {
         let split = if i.sequence_parallel { i.tp } else { Count::ONE };
         let input = 2.0 * i.arch.hidden / split;
-        Kept { mlp: input.min(self.mlp), mixture: input.min(self.mixture), ..self }
+        KeptActivations { mlp: input.min(self.mlp), mixture: input.min(self.mixture), ..self }
     }
 
     /// Bytes per token of the largest layer.
@@ -92,34 +92,39 @@ impl Kept {
 }
 
 /// Kept bytes at each level of recomputation, computed on demand.
-pub(super) struct Levels<'a> {
+pub(super) struct RecomputeLevels<'a> {
     i: &'a TrainingInput,
     /// Layers without recomputation.
-    pub(super) whole: Kept,
-    selective: OnceCell<Kept>,
-    full: OnceCell<Kept>,
+    pub(super) whole: KeptActivations,
+    selective: OnceCell<KeptActivations>,
+    full: OnceCell<KeptActivations>,
 }
 
-impl<'a> Levels<'a> {
+impl<'a> RecomputeLevels<'a> {
     pub(super) fn of(i: &'a TrainingInput) -> Self {
-        Levels { i, whole: Kept::of(i, Recompute::None), selective: OnceCell::new(), full: OnceCell::new() }
+        RecomputeLevels {
+            i,
+            whole: KeptActivations::of(i, Recompute::None),
+            selective: OnceCell::new(),
+            full: OnceCell::new(),
+        }
     }
 
-    pub(super) fn under(&self, plan: &Plan) -> Kept {
-        let full = || self.full.get_or_init(|| Kept::of(self.i, Recompute::Full));
+    pub(super) fn under(&self, plan: &Plan) -> KeptActivations {
+        let full = || self.full.get_or_init(|| KeptActivations::of(self.i, Recompute::Full));
         if plan.full_share >= 1.0 {
             return *full();
         }
         let mut kept = self.whole;
         if plan.selective_share > 0.0 {
-            let selective = self.selective.get_or_init(|| Kept::of(self.i, Recompute::Selective));
-            kept = kept.toward(selective, plan.selective_share);
+            let selective = self.selective.get_or_init(|| KeptActivations::of(self.i, Recompute::Selective));
+            kept = kept.interpolate(selective, plan.selective_share);
         }
         if plan.mlp_share > 0.0 {
-            kept = kept.toward(&kept.without_mlps(self.i), plan.mlp_share);
+            kept = kept.interpolate(&kept.without_mlps(self.i), plan.mlp_share);
         }
         if plan.full_share > 0.0 {
-            kept = kept.toward(full(), plan.full_share);
+            kept = kept.interpolate(full(), plan.full_share);
         }
         kept
     }

@@ -1,6 +1,6 @@
 //! One pipeline stage: its layers, and the memory that does not depend on recomputation.
 
-use super::kept::Kept;
+use super::kept::KeptActivations;
 use super::{LocalParams, MemoryBreakdown, embedding, logits};
 use crate::arch::Architecture;
 use crate::constants::Constants;
@@ -11,7 +11,7 @@ use atlas_core::plan::{PipelineSchedule as Schedule, Sharding};
 
 /// Position of a pipeline stage, as far as it affects memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StagePosition {
     /// The first stage, or the only one.
     First,
     /// A stage between the first and the last.
@@ -21,7 +21,7 @@ pub(super) enum Place {
 
 /// The layers of one pipeline stage. Leading dense layers are on the first stages.
 pub(super) struct Stage {
-    place: Place,
+    place: StagePosition,
     /// Share of the model's layers.
     pub(super) share: f64,
     number: f64,
@@ -35,11 +35,11 @@ impl Stage {
     pub(super) fn of(i: &TrainingInput, number: f64) -> Self {
         let a = &i.arch;
         let place = if number <= 0.0 {
-            Place::First
+            StagePosition::First
         } else if number >= i.pp - 1.0 {
-            Place::Last
+            StagePosition::Last
         } else {
-            Place::Middle
+            StagePosition::Middle
         };
         let share = stage_layers(i, number) / a.depth().max(1.0);
         // Multi-token-prediction layers are of the same kind as the last layer.
@@ -50,9 +50,9 @@ impl Stage {
             return Stage { place, share, number, attention, linear, dense: layers + further, moe: 0.0 };
         }
         let before = match place {
-            Place::First => 0.0,
-            Place::Middle => a.mlp_layers() * number / i.pp,
-            Place::Last => a.mlp_layers() - layers,
+            StagePosition::First => 0.0,
+            StagePosition::Middle => a.mlp_layers() * number / i.pp,
+            StagePosition::Last => a.mlp_layers() - layers,
         };
         let leading = (a.dense_layers - before).clamp(0.0, layers);
         let moe = (layers - leading) / a.moe_step.max(Count::ONE);
@@ -61,12 +61,12 @@ impl Stage {
 
     /// Whether it is the first stage, or the only one.
     pub(super) fn is_first(&self) -> bool {
-        self.place == Place::First
+        self.place == StagePosition::First
     }
 
     /// Number of weights of the stage; in a bidirectional pipeline, also of the opposite direction's stage on the same
     /// device.
-    fn held(&self, i: &TrainingInput) -> LocalParams {
+    fn resident_params(&self, i: &TrainingInput) -> LocalParams {
         let own = self.params(i);
         if i.copies() <= 1.0 {
             return own;
@@ -99,12 +99,12 @@ impl Stage {
         LocalParams {
             dense: (dense + images) / i.tp,
             experts: self.moe * a.expert_params() / (i.ep * i.etp).max(1.0),
-            embedding: if self.place == Place::Middle { 0.0 } else { embedding(i) },
+            embedding: if self.place == StagePosition::Middle { 0.0 } else { embedding(i) },
         }
     }
 
     /// Bytes of one micro-batch's layers that keep `kept` bytes per token.
-    pub(super) fn sum(&self, i: &TrainingInput, kept: &Kept) -> f64 {
+    pub(super) fn kept_bytes(&self, i: &TrainingInput, kept: &KeptActivations) -> f64 {
         let a = &i.arch;
         let tokens = i.micro * i.target() / i.cp;
         let own = self.attention * kept.attention
@@ -137,7 +137,7 @@ impl Sharded {
     fn of(i: &TrainingInput, params: f64, packed: f64, ranks: f64) -> Sharded {
         let ranks = ranks.max(1.0);
         let shard = i.shard_ranks(ranks);
-        let held = i.held_sharding();
+        let held = i.persistent_sharding();
         let over = |sharded: bool| if sharded { shard } else { 1.0 };
         let shards = [
             over(held == Sharding::Zero3),
@@ -189,38 +189,41 @@ impl ModelStates {
 
     /// Model states of `stage`.
     pub(super) fn on(i: &TrainingInput, stage: &Stage) -> ModelStates {
-        ModelStates::of(i, &stage.held(i))
+        ModelStates::of(i, &stage.resident_params(i))
     }
 }
 
 /// Share that remains on the device if `share` is offloaded to the host.
-pub(super) fn here(share: f64) -> f64 {
+pub(super) fn device_share(share: f64) -> f64 {
     1.0 - share.clamp(0.0, 1.0)
 }
 
 /// Memory of a stage other than activations.
-pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
+pub(super) fn non_activation_memory(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
     let a: &Architecture = &i.arch;
-    let local = stage.held(i);
+    let local = stage.resident_params(i);
     let states = ModelStates::of(i, &local);
     let (dense, expert) = (states.dense.bytes(i), states.experts.bytes(i));
-    let ends = stage.place == Place::Last || (i.copies() > 1.0 && stage.place == Place::First);
+    let ends = stage.place == StagePosition::Last || (i.copies() > 1.0 && stage.place == StagePosition::First);
     let with_logits = i.pp <= 1.0 || ends;
     // If all forward passes run first, the logits of every micro-batch are kept until the backward pass.
     let waiting = if i.pp > 1.0 && i.schedule == Schedule::AllForward { i.micro_batches() } else { 1.0 };
     let logits = if with_logits { waiting * logits(i) * (1.0 + i.mtp_layers) } else { 0.0 };
     let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(Count::ONE));
-    let gathered =
-        if i.held_sharding() == Sharding::Zero3 { 2.0 * layer * i.packed_bytes.unwrap_or(i.weight_bytes) } else { 0.0 };
+    let gathered = if i.persistent_sharding() == Sharding::Zero3 {
+        2.0 * layer * i.packed_bytes.unwrap_or(i.weight_bytes)
+    } else {
+        0.0
+    };
     // The matrix that is being multiplied: the largest one of a layer.
     let unpacked = if i.packed_bytes.is_some() { a.hidden * a.ffn / i.tp * i.weight_bytes } else { 0.0 };
     let buckets = i.bucket_bytes.min(4.0 * (local.total()));
     let frozen = i.images.filter(|images| !images.trained && stage.number <= 0.0);
     let frozen = frozen.map_or(0.0, |images| images.params / i.tp * i.weight_bytes / states.dense.shards[0]);
     MemoryBreakdown {
-        weights: (dense[0] + expert[0]) * here(i.offload.weights) + frozen,
-        gradients: (dense[1] + expert[1]) * here(i.offload.weights),
-        optimizer: (dense[2] + expert[2]) * here(i.offload.optimizer),
+        weights: (dense[0] + expert[0]) * device_share(i.offload.weights) + frozen,
+        gradients: (dense[1] + expert[1]) * device_share(i.offload.weights),
+        optimizer: (dense[2] + expert[2]) * device_share(i.offload.optimizer),
         activations: 0.0,
         recomputed: 0.0,
         logits,

@@ -83,7 +83,7 @@ impl Collectives {
         let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(Count::ONE);
         // Tokens are sent in the format of the experts' GEMMs (DeepEP's 8-bit dispatch) and returned in 16 bit.
         let token_bytes = exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0);
-        let excess = exchange::excess_left(layout, shape.experts) * c.expert_excess;
+        let excess = exchange::remaining_imbalance(layout, shape.experts) * c.expert_excess;
         let imbalance = 1.0 + excess * math::log2(f64::from(layout.ep.max(Count::ONE)));
         let by_collective = token_bytes * copies * (ranks - 1.0)
             / ranks

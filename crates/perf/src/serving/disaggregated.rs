@@ -6,7 +6,7 @@ use super::input::{Load, Pools, ServingInput};
 use super::latency::{FirstToken, Spread};
 use super::machine::Machine;
 use super::terms::{Rate, TokenTime};
-use super::{ServingEstimate, kv, served, speculative, steady_state};
+use super::{ServingEstimate, kv, metrics_at_rate, speculative, steady_state};
 use crate::constants::Constants;
 use atlas_core::count::Count;
 
@@ -15,8 +15,8 @@ use atlas_core::count::Count;
 pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64, f64) {
     let acc = &input.accelerator;
     let together = pools.prefill.accelerators() + pools.decode.accelerators() <= acc.domain.max(1.0);
-    if input.near_transfer && together {
-        return (acc.reached(acc.link_bw, c), c.link_latency);
+    if input.scale_up_kv_transfer && together {
+        return (acc.effective_link_bw(acc.link_bw, c), c.link_latency);
     }
     ((acc.nic_bw * acc.network.any_node_share() * c.nic_fraction).max(1e6), c.nic_latency)
 }
@@ -30,8 +30,8 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let prefill = Machine::new(input, &pools.prefill, c);
     let decode = Machine::new(input, &pools.decode, c);
     let capacity = kv::capacity(input, &pools.decode, &decode.shape, c);
-    let most_sequences = input.most_sequences() * pools.decode.attention_dp.max(Count::ONE);
-    let limit = capacity.sequences.max(1.0).min(most_sequences);
+    let max_sequences = input.max_sequences() * pools.decode.attention_dp.max(Count::ONE);
+    let limit = capacity.sequences.max(1.0).min(max_sequences);
     let (servers, workers) = (pools.prefill.dp.max(Count::ONE), pools.decode.dp.max(Count::ONE));
     // Attention groups and pipeline stages of a prefill replica work on different prompts concurrently.
     let abreast = pools.prefill.attention_dp.max(Count::ONE) * pools.prefill.pp.max(Count::ONE);
@@ -43,7 +43,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     // prompts.
     let mut latency = if abreast > 1.0 { prompts(1.0) } else { service };
     // Each prefill rank sends its share of the KV cache over its own NIC.
-    let moved = prefill.shape.kept(input.isl, input.whole_windows) * prefill.shape.kv_bytes_token;
+    let moved = prefill.shape.keys_cached(input.isl, input.full_window_cache) * prefill.shape.kv_bytes_token;
     let (link, delay) = transfer_link(input, pools, c);
     let transfer = moved / link + delay;
     let steps = steady_state::decode_steps(input) * speculative::draft_factor(&input.speculation);
@@ -53,7 +53,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         Load::Closed { concurrency, .. } => (concurrency, f64::INFINITY),
         Load::Static { batch } | Load::DecodeOnly { batch } | Load::PrefillOnly { batch } => (batch, f64::INFINITY),
         Load::Burst { requests } => (requests.min(1e6), f64::INFINITY),
-        Load::Open { rate } => ((limit * workers).min(input.most_in_flight), rate),
+        Load::Open { rate } => ((limit * workers).min(input.max_in_flight), rate),
     };
     // Rate X with X (wait + prefill + transfer + decode) = concurrency. The decode batch is X * decode / workers.
     let mut batch = (offered / workers).min(limit).max(offered.min(1.0));
@@ -61,13 +61,13 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     // Rate of a closed loop with the same number of concurrent requests, regardless of arrivals.
     let mut closed_rate = 0.0;
     let mut wait = 0.0;
-    let apart = FrontEnd::of(input, c).apart();
+    let apart = FrontEnd::of(input, c).admission_delay();
     let mut settled = true;
     for _ in 0..MAX_ROUNDS {
         let before = batch;
         let life = steps * step_at(batch).total();
         let seconds = life + latency + transfer;
-        let free = Rate::Turnover { busy: 1.0, sequences: offered, seconds, between: apart, drained: 1.0 };
+        let free = Rate::ClosedLoop { busy: 1.0, sequences: offered, seconds, between: apart, drained: 1.0 };
         let pools = Rate::PrefillPool { replicas: f64::from(servers), seconds: service };
         let closed = free.or(pools).or(Rate::turnover(limit * workers, life.max(1e-9)));
         closed_rate = closed.per_second();
@@ -88,7 +88,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         }
     }
     let step = step_at(batch);
-    if open_rate.is_finite() && (input.most_in_flight.is_infinite() || rate.per_second() < most) {
+    if open_rate.is_finite() && (input.max_in_flight.is_infinite() || rate.per_second() < most) {
         wait = super::queue::mean_wait(rate.per_second(), service, f64::from(servers), c.variability);
     }
     let first = FirstToken {
@@ -97,17 +97,17 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         burst: 0.5 * super::latency::burst_share(input, c) * (offered / servers - 1.0).max(0.0) * service,
         prefill: latency,
         overhead: apart
-            + super::latency::cadence(input, c, step.total())
-            + super::latency::polling(input, batch) * step.total(),
+            + super::latency::scheduler_delay(input, c, step.total())
+            + super::latency::polling_steps(input, batch) * step.total(),
     };
     let token = TokenTime::Steps { steps, seconds: step.total(), tokens: (input.osl - 1.0).max(1.0) };
     let tpot = token.seconds();
     let spread = Spread { mean: tpot, p50: tpot, p95: 1.1 * tpot, p99: 1.2 * tpot };
-    let mut out = served(input, rate, batch, step, first, (token, spread));
+    let mut out = metrics_at_rate(input, rate, batch, step, first, (token, spread));
     out.max_concurrency = capacity.sequences;
     out.fits = capacity.fits;
     out.capacity_requests_per_sec = most.min(limit * workers / (steps * step_at(limit).total()).max(1e-9));
-    if input.most_in_flight.is_finite() {
+    if input.max_in_flight.is_finite() {
         out.capacity_requests_per_sec = out.capacity_requests_per_sec.min(closed_rate);
     } else if open_rate.is_finite() && open_rate >= out.capacity_requests_per_sec {
         // Above the capacity of both pools, the wait is unbounded.

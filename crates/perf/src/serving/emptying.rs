@@ -14,7 +14,7 @@ use atlas_core::math;
 const POINTS: usize = 12;
 
 /// Share of outputs longer than `t`.
-fn surviving(longest: f64, t: f64) -> f64 {
+fn survival_probability(longest: f64, t: f64) -> f64 {
     if longest > 2.0 {
         return math::powf((1.0 - t / longest).max(0.0), longest - 1.0);
     }
@@ -22,9 +22,9 @@ fn surviving(longest: f64, t: f64) -> f64 {
     if half > 0.0 { ((1.0 + half - t) / (2.0 * half)).clamp(0.0, 1.0) } else { f64::from(u8::from(t < 1.0)) }
 }
 
-/// Share of running sequences, observed at a random time, that run for at least `t` more: the integral of [`surviving`]
-/// beyond t.
-fn remaining(longest: f64, t: f64) -> f64 {
+/// Share of running sequences, observed at a random time, that run for at least `t` more: the integral of
+/// [`survival_probability`] beyond t.
+fn residual_survival_probability(longest: f64, t: f64) -> f64 {
     if longest > 2.0 {
         return math::powf((1.0 - t / longest).max(0.0), longest);
     }
@@ -34,7 +34,7 @@ fn remaining(longest: f64, t: f64) -> f64 {
 
 /// Integrates the step time until all sequences have ended. `running` returns the mean number of sequences at time t
 /// and the probability that there are any. Also returns the time that a mean sequence of an initial `batch` runs.
-fn until_empty(
+fn integrate_drain(
     m: &Machine,
     input: &ServingInput,
     (longest, batch): (f64, f64),
@@ -57,17 +57,17 @@ fn until_empty(
 
 /// Decode time of `batch` sequences that start together and are not replaced, until the last one ends. Also returns the
 /// decode time of a mean sequence, s.
-pub fn together(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
+pub fn drain_unreplaced_batch(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
     let longest = input.longest_output();
     if longest <= 1.0 || batch <= 1.0 {
         let time = m.step(&steady_state::decode_tokens(input, batch)).scaled(steady_state::decode_steps(input));
         return (time, time.total());
     }
     let running = |t| {
-        let share = surviving(longest, t);
+        let share = survival_probability(longest, t);
         (batch * share, 1.0 - math::powf(1.0 - share, batch))
     };
-    until_empty(m, input, (longest, batch), running)
+    integrate_drain(m, input, (longest, batch), running)
 }
 
 /// Decode time at the end of a run, when `batch` running sequences are no longer replaced and the last one has just
@@ -77,10 +77,10 @@ pub fn drain(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
     let longest = input.longest_output();
     let others = (batch - 1.0).max(0.0);
     let running = |t| {
-        let (fresh, share) = (surviving(longest, t), remaining(longest, t));
+        let (fresh, share) = (survival_probability(longest, t), residual_survival_probability(longest, t));
         (fresh + others * share, 1.0 - (1.0 - fresh) * math::powf((1.0 - share).max(0.0), others))
     };
-    let (time, _) = until_empty(m, input, (longest, batch), running);
+    let (time, _) = integrate_drain(m, input, (longest, batch), running);
     (time, (1.0 + others * input.mean_age()) / batch.max(1.0))
 }
 
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn output_survival_integrates_to_one_and_remainder_to_mean_age() {
         for longest in LONGEST {
-            let mean = integral(longest, |t| surviving(longest, t));
-            let left = integral(longest, |t| remaining(longest, t));
+            let mean = integral(longest, |t| survival_probability(longest, t));
+            let left = integral(longest, |t| residual_survival_probability(longest, t));
             let (_, input) = case(longest);
             assert!((mean - 1.0).abs() < 1e-4, "{longest}: {mean}");
             assert!((left - input.mean_age()).abs() < 1e-4, "{longest}: {left} {}", input.mean_age());
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn equal_output_lengths_finish_together() {
         let (m, input) = case(1.0);
-        let (time, life) = together(&m, &input, 64.0);
+        let (time, life) = drain_unreplaced_batch(&m, &input, 64.0);
         let steps = m.step(&steady_state::decode_tokens(&input, 64.0)).total() * steady_state::decode_steps(&input);
         assert!((time.total() / steps - 1.0).abs() < 1e-12 && life == time.total(), "{} {steps}", time.total());
     }
@@ -125,11 +125,11 @@ mod tests {
     #[test]
     fn uneven_batch_takes_between_mean_and_longest_output_time() {
         let (m, input) = case(1.0);
-        let equal = together(&m, &input, 256.0).0.total();
+        let equal = drain_unreplaced_batch(&m, &input, 256.0).0.total();
         let mut last = equal;
         for longest in [1.2, 1.5, 2.0, 3.0] {
             let (m, input) = case(longest);
-            let (time, life) = together(&m, &input, 256.0);
+            let (time, life) = drain_unreplaced_batch(&m, &input, 256.0);
             assert!(time.total() > last && time.total() < longest * equal, "{longest}: {} {equal}", time.total());
             assert!(life < time.total(), "{longest}");
             last = time.total();

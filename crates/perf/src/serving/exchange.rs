@@ -36,7 +36,7 @@ impl Exchange {
         let ranks = layout.tp * layout.attention_dp;
         let inside = acc.domain.clamp(1.0, ranks.max(1.0));
         let domains = ranks / inside;
-        let (near, far) = (acc.reached(acc.link_bw, c), (acc.nic_bw * c.nic_fraction).max(1e6));
+        let (near, far) = (acc.effective_link_bw(acc.link_bw, c), (acc.nic_bw * c.nic_fraction).max(1e6));
         let far = far * acc.network.exchange_share(domains, 1.0);
         // Tensor-parallel ranks share the copies of a token.
         let experts = shape.top_k.min(ranks).max(1.0);
@@ -55,9 +55,9 @@ impl Exchange {
 }
 
 /// Share of the cores that compute during the exchange of prompt tokens.
-pub fn computing_cores(input: &ServingInput, layout: &Layout) -> f64 {
+pub fn compute_core_share(input: &ServingInput, layout: &Layout) -> f64 {
     let travels = input.experts.dispatch == Dispatch::Direct && layout.attention_dp > 1.0;
-    if travels && input.experts.two_batches {
+    if travels && input.experts.overlapped_half_batches {
         1.0 - (EXCHANGE_CORES / input.accelerator.cores.max(1.0)).min(0.5)
     } else {
         1.0
@@ -69,7 +69,7 @@ pub fn computing_cores(input: &ServingInput, layout: &Layout) -> f64 {
 /// Loads are assumed to fall linearly from the busiest expert to the median. A copy halves the load of its expert, so
 /// with copies of the `redundant` busiest experts, the maximum is the load of the busiest expert without one. With
 /// copies of half of all experts, no excess remains.
-pub fn excess_left(layout: &Layout, experts: f64) -> f64 {
+pub fn remaining_imbalance(layout: &Layout, experts: f64) -> f64 {
     if experts <= 0.0 { 1.0 } else { (1.0 - 2.0 * layout.redundant / experts).clamp(0.0, 1.0) }
 }
 
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn redundant_experts_reduce_excess_load_linearly_to_zero() {
-        let left = |redundant| excess_left(&Layout { redundant, ..Layout::default() }, 256.0);
+        let left = |redundant| remaining_imbalance(&Layout { redundant, ..Layout::default() }, 256.0);
         assert_eq!(
             (left(Count::ZERO), left(Count::new(64)), left(Count::new(128)), left(Count::new(512))),
             (1.0, 0.5, 0.0, 0.0)

@@ -27,6 +27,6 @@ impl Fabric {
             _ if acc.over_pcie(link_bw) && !streamed => c.pcie_latency,
             _ => c.one_shot_latency,
         };
-        Fabric { latency, bw: acc.reached(link_bw, c) }
+        Fabric { latency, bw: acc.effective_link_bw(link_bw, c) }
     }
 }

@@ -80,14 +80,14 @@ fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<For
         && requested != stored
     {
         // Narrow activations require native support; with wider ones, weights are unpacked.
-        let narrow = requested.is_narrow() && acc.has(requested);
+        let narrow = requested.is_narrow() && acc.supports(requested);
         return Product::of(if narrow { requested } else { Precision::Bf16 }, requested != Precision::Fp8 || !narrow);
     }
     match how {
-        QuantizedProduct::Native if stored == Precision::Int4 && acc.has(Precision::Int8) => {
+        QuantizedProduct::Native if stored == Precision::Int4 && acc.supports(Precision::Int8) => {
             Product::of(Precision::Int8, true)
         }
-        QuantizedProduct::Native if stored != Precision::Int4 && acc.has(stored) => Product::of(stored, false),
+        QuantizedProduct::Native if stored != Precision::Int4 && acc.supports(stored) => Product::of(stored, false),
         QuantizedProduct::Native | QuantizedProduct::Unpacked | QuantizedProduct::Refused => {
             Product::of(Precision::Bf16, true)
         }
@@ -139,17 +139,17 @@ pub fn supported(acc: &Accelerator, stated: &Stated, t: &ServingTraits) -> Resul
     let runs = match Precision::from(multiplied) {
         // Four-bit integers are always multiplied in a wider format.
         Precision::Int4 => true,
-        precision => acc.has(precision),
+        precision => acc.supports(precision),
     };
     if runs { Ok(()) } else { Err(Refused::Device(multiplied)) }
 }
 
 /// Replaces a 16-bit format that the device does not support by the other one of 16 bit.
 #[must_use]
-pub fn half_on(acc: &Accelerator, weights: Format) -> Format {
+pub fn supported_16_bit_format(acc: &Accelerator, weights: Format) -> Format {
     match weights {
-        Format::Bf16 if !acc.has(Precision::Bf16) && acc.has(Precision::Fp16) => Format::Fp16,
-        Format::Fp16 if !acc.has(Precision::Fp16) && acc.has(Precision::Bf16) => Format::Bf16,
+        Format::Bf16 if !acc.supports(Precision::Bf16) && acc.supports(Precision::Fp16) => Format::Fp16,
+        Format::Fp16 if !acc.supports(Precision::Fp16) && acc.supports(Precision::Bf16) => Format::Bf16,
         other => other,
     }
 }
@@ -252,9 +252,9 @@ mod tests {
     fn bf16_falls_back_to_fp16_without_bf16_support() {
         let mut v100 = Accelerator::default();
         v100.flops[Precision::Bf16 as usize] = 0.0;
-        assert_eq!(half_on(&v100, Format::Bf16), Format::Fp16);
-        assert_eq!(half_on(&v100, Format::Fp8), Format::Fp8);
-        assert_eq!(half_on(&Accelerator::default(), Format::Bf16), Format::Bf16);
+        assert_eq!(supported_16_bit_format(&v100, Format::Bf16), Format::Fp16);
+        assert_eq!(supported_16_bit_format(&v100, Format::Fp8), Format::Fp8);
+        assert_eq!(supported_16_bit_format(&Accelerator::default(), Format::Bf16), Format::Bf16);
     }
 
     #[test]

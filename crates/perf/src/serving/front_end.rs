@@ -12,22 +12,22 @@ use crate::constants::Constants;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FrontEnd {
     /// Overlapping with the steps.
-    pub beside: f64,
+    pub overlapped_seconds: f64,
     /// Between the steps.
-    pub between: f64,
+    pub blocking_seconds: f64,
     /// Total time until a request is admitted.
     pub overhead: f64,
 }
 
 impl FrontEnd {
     /// Maximum requests per second.
-    pub fn most(&self) -> f64 {
-        if self.beside > 0.0 { 1.0 / self.beside } else { f64::INFINITY }
+    pub fn max_request_rate(&self) -> f64 {
+        if self.overlapped_seconds > 0.0 { 1.0 / self.overlapped_seconds } else { f64::INFINITY }
     }
 
     /// Time outside the engine's loop until a request is admitted.
-    pub fn apart(&self) -> f64 {
-        self.overhead - self.between
+    pub fn admission_delay(&self) -> f64 {
+        self.overhead - self.blocking_seconds
     }
 
     /// The front end of a deployment under its load. Batches whose phases are timed have none.
@@ -39,8 +39,12 @@ impl FrontEnd {
         if input.stack != Stack::Graphed {
             return FrontEnd { overhead, ..FrontEnd::default() };
         }
-        let beside = c.front_end.min(0.5 * overhead);
+        let overlapped_seconds = c.front_end.min(0.5 * overhead);
         let hidden = input.host != HostOverlap::None && !matches!(input.load, Load::Burst { .. });
-        FrontEnd { beside, between: if hidden { beside * c.host_exposed } else { beside }, overhead }
+        FrontEnd {
+            overlapped_seconds,
+            blocking_seconds: if hidden { overlapped_seconds * c.host_exposed } else { overlapped_seconds },
+            overhead,
+        }
     }
 }

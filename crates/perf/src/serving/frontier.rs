@@ -5,14 +5,14 @@ use super::{Load, ServingEstimate, ServingInput, estimate};
 use crate::constants::Constants;
 use atlas_core::math;
 
-/// Estimates at concurrencies 1, 2, 4 ... up to `most`. Stops at the highest throughput per accelerator: points beyond
-/// it only have longer waits and are not on the frontier.
+/// Estimates at concurrencies 1, 2, 4 ... up to `max_concurrency`. Stops at the highest throughput per accelerator:
+/// points beyond it only have longer waits and are not on the frontier.
 pub fn frontier<'a>(
     input: &'a ServingInput,
     c: &'a Constants,
-    most: f64,
+    max_concurrency: f64,
 ) -> impl Iterator<Item = (f64, ServingEstimate)> + 'a {
-    let points = math::log2(most.max(1.0)).floor() as u32;
+    let points = math::log2(max_concurrency.max(1.0)).floor() as u32;
     let mut best = 0.0;
     (0..=points.min(24))
         .map(move |i| {

@@ -13,9 +13,9 @@ use crate::roofline;
 use atlas_core::count::Count;
 
 /// Rates that the encoder shares with the rest of the machine.
-pub(super) struct Pace<'a> {
+pub(super) struct EncoderRates<'a> {
     /// Share of the arithmetic roofline that the engine reaches.
-    pub(super) mature: f64,
+    pub(super) kernel_maturity: f64,
     /// Share of the memory roofline that the engine reaches.
     pub(super) streaming: f64,
     /// The fabric between tensor-parallel ranks.
@@ -25,7 +25,7 @@ pub(super) struct Pace<'a> {
 }
 
 /// Time per token of a mean prompt, s; 0 without images.
-pub(super) fn of_token(input: &ServingInput, layout: &Layout, c: &Constants, pace: &Pace<'_>) -> f64 {
+pub(super) fn of_token(input: &ServingInput, layout: &Layout, c: &Constants, pace: &EncoderRates<'_>) -> f64 {
     let Some(images) = &input.images else { return 0.0 };
     let acc = &input.accelerator;
     let tp = f64::from(layout.tp.max(Count::ONE));
@@ -33,8 +33,8 @@ pub(super) fn of_token(input: &ServingInput, layout: &Layout, c: &Constants, pac
     let slice = images.params / images.layers.max(1.0) / images.hidden.max(1.0) / tp;
     let products = images.product_flops
         / tp
-        / (pace.mature * linear_rate(acc, c, Precision::Bf16, false, Slice::layer(slice))).max(1.0);
-    let rate = pace.mature
+        / (pace.kernel_maturity * linear_rate(acc, c, Precision::Bf16, false, Slice::layer(slice))).max(1.0);
+    let rate = pace.kernel_maturity
         * c.attention_fraction
         * roofline::best_rate(acc, c, Precision::Bf16)
         * roofline::fused_attention_share(acc, c, images.head_dim, input.attention);

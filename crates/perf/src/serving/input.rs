@@ -151,7 +151,7 @@ pub struct ExpertSpread {
     /// How tokens are exchanged.
     pub dispatch: Dispatch,
     /// Whether a batch is split in two halves, of which one computes while the other communicates.
-    pub two_batches: bool,
+    pub overlapped_half_batches: bool,
     /// Whether shared experts are part of the grouped GEMMs rather than separate kernels.
     pub fused_shared: bool,
 }
@@ -198,7 +198,7 @@ pub struct Speculation {
     /// Share by which the acceptance probability drops from one position to the next.
     pub decline: f64,
     /// Batch of a replica, sequences, above which nothing is drafted.
-    pub most_batch: Option<Count>,
+    pub max_batch: Option<Count>,
     /// Cost of drafting one token relative to a step of the target model at batch 1 (for an MTP or EAGLE layer:
     /// 1 / layers).
     pub draft_cost: f64,
@@ -233,12 +233,12 @@ pub struct ServingInput {
     /// Ratio of the longest to the mean output length: 1 for fixed lengths.
     pub osl_spread: f64,
     /// Maximum output length, tokens, for runs whose rare long outputs go far beyond `osl_spread`.
-    pub osl_most: Option<Count>,
+    pub osl_max: Option<Count>,
     /// The load.
     pub load: Load,
     /// Maximum number of concurrent requests with open arrivals, over all replicas: clients delay requests beyond it.
     /// Infinite without a limit.
-    pub most_in_flight: f64,
+    pub max_in_flight: f64,
     /// Number of requests in a run with open arrivals, which ends with its last response; infinite for a service.
     pub arrivals: f64,
     /// Kind of runtime.
@@ -249,9 +249,9 @@ pub struct ServingInput {
     pub eager_prompts: bool,
     /// Whether decode attention reads the KV cache of a group once for all its query heads, rather than once per query
     /// head.
-    pub grouped_decode: bool,
+    pub grouped_query_decode: bool,
     /// Whether every expert is a separate kernel launch, for lack of a grouped kernel.
-    pub experts_in_turn: bool,
+    pub sequential_experts: bool,
     /// Whether GEMMs with few rows are tuned. Otherwise the library's untuned kernels stream all weights through the
     /// caches once per row (hipBLASLt on CDNA 3 before its tuned tables shipped).
     pub tuned_products: bool,
@@ -282,7 +282,7 @@ pub struct ServingInput {
     /// preempt.
     pub reserve_output: bool,
     /// Whether the KV cache of sliding-window layers holds the whole sequence.
-    pub whole_windows: bool,
+    pub full_window_cache: bool,
     /// Ranks over which the KV cache of a sequence is sharded in decode, where each tensor-parallel rank would
     /// otherwise hold all of it (decode context parallelism); 1 = none.
     pub context_ranks: Count,
@@ -309,7 +309,7 @@ pub struct ServingInput {
     pub pools: Option<Pools>,
     /// Whether the KV cache is transferred between pools over the scale-up fabric rather than the network; only inside
     /// one domain.
-    pub near_transfer: bool,
+    pub scale_up_kv_transfer: bool,
     /// How expert parallelism runs.
     pub experts: ExpertSpread,
     /// Conversations from which the share of cached prompt tokens follows; they override `prefix_hit`.
@@ -317,7 +317,7 @@ pub struct ServingInput {
     /// Storage tiers for the KV cache that does not fit in device memory, fastest first.
     pub kv_tiers: [KvTier; 3],
     /// Whether requests are routed to the replica with the longest cached prefix of their prompt.
-    pub routed_by_prefix: bool,
+    pub prefix_aware_routing: bool,
     /// Time to load the cached part of a prompt from outside device memory, s.
     pub loading: f64,
 }
@@ -333,15 +333,15 @@ impl Default for ServingInput {
             images: None,
             osl: 256.0,
             osl_spread: 1.0,
-            osl_most: None,
+            osl_max: None,
             load: Load::Closed { concurrency: 16.0, requests: f64::INFINITY },
-            most_in_flight: f64::INFINITY,
+            max_in_flight: f64::INFINITY,
             arrivals: f64::INFINITY,
             stack: Stack::Graphed,
             graphs: GraphCapture::Full,
             eager_prompts: false,
-            grouped_decode: true,
-            experts_in_turn: false,
+            grouped_query_decode: true,
+            sequential_experts: false,
             tuned_products: true,
             inputs: StepInputs::Rebuilt,
             kernels: KernelLibrary::General,
@@ -355,7 +355,7 @@ impl Default for ServingInput {
             recv_interval: Count::ONE,
             beams: Count::ONE,
             reserve_output: false,
-            whole_windows: false,
+            full_window_cache: false,
             context_ranks: Count::ONE,
             max_num_seqs: Some(Count::new(256)),
             compiled_batch: None,
@@ -366,11 +366,11 @@ impl Default for ServingInput {
             speculation: Speculation::default(),
             expanded_drafts: false,
             pools: None,
-            near_transfer: false,
+            scale_up_kv_transfer: false,
             experts: ExpertSpread::default(),
             conversations: None,
             kv_tiers: [KvTier::default(); 3],
-            routed_by_prefix: false,
+            prefix_aware_routing: false,
             loading: 0.0,
         }
     }
@@ -414,14 +414,14 @@ impl ServingInput {
 
     /// Maximum number of sequences in one step, at least 1; infinite without a limit.
     #[must_use]
-    pub fn most_sequences(&self) -> f64 {
+    pub fn max_sequences(&self) -> f64 {
         self.max_num_seqs.map_or(f64::INFINITY, |most| most.max(Count::ONE).into())
     }
 
     /// Ratio of the longest to the mean output length, including rare long outputs.
     #[must_use]
     pub fn longest_output(&self) -> f64 {
-        self.osl_spread.max(self.osl_most.unwrap_or(Count::ZERO) / self.osl.max(1.0)).max(1.0)
+        self.osl_spread.max(self.osl_max.unwrap_or(Count::ZERO) / self.osl.max(1.0)).max(1.0)
     }
 
     /// Bytes of the image encoder's weights on a rank of the first stage. They are sharded over tensor-parallel ranks
@@ -449,7 +449,7 @@ impl ServingInput {
             layout: self.layout.bounded(),
             pools: self.pools.map(|p| Pools { prefill: p.prefill.bounded(), decode: p.decode.bounded() }),
             load,
-            most_in_flight: endless(self.most_in_flight),
+            max_in_flight: endless(self.max_in_flight),
             arrivals: endless(self.arrivals),
             isl: least(self.isl, 0.0),
             osl: least(self.osl, 1.0),

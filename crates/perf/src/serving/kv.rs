@@ -41,7 +41,8 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
     // A scheduler without preemption reserves the whole output at admission; a paged one allocates it as it grows.
     let filled = if input.reserve_output { 2.0 } else { 1.0 } * input.mean_age();
     let length = input.isl + filled * input.osl * input.beams.max(Count::ONE);
-    let mean_sequence = (shape.kept(length, input.whole_windows) * shape.kv_bytes_token + shape.state_bytes).max(1.0);
+    let mean_sequence =
+        (shape.keys_cached(length, input.full_window_cache) * shape.kv_bytes_token + shape.state_bytes).max(1.0);
     let groups = layout.attention_dp.max(Count::ONE);
     // Callers assume that at least one sequence runs: measured runs did run even if the model seems not to fit.
     let sequences = (free_bytes / mean_sequence).max(0.0) * groups;
@@ -54,7 +55,7 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
         weight_bytes,
         mean_sequence,
         groups: f64::from(groups),
-        whole_sequence: shape.kept(input.isl + input.osl * input.beams.max(Count::ONE), input.whole_windows)
+        whole_sequence: shape.keys_cached(input.isl + input.osl * input.beams.max(Count::ONE), input.full_window_cache)
             * shape.kv_bytes_token,
         fits: sequences >= 1.0,
     }

@@ -96,15 +96,15 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
         queue: random + boundary,
         burst: 0.5 * others * burst_wait(input, c, m, cycle),
         prefill: own,
-        overhead: FrontEnd::of(input, c).apart()
-            + cadence(input, c, cycle.decode_step)
-            + polling(input, cycle.batch) * cycle.decode_step
+        overhead: FrontEnd::of(input, c).admission_delay()
+            + scheduler_delay(input, c, cycle.decode_step)
+            + polling_steps(input, cycle.batch) * cycle.decode_step
             + gathering(input, cycle.batch) * cycle.decode_step,
     }
 }
 
 /// Delay of a first token by the scheduler's cadence, if a decode step takes `step` seconds.
-pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
+pub fn scheduler_delay(input: &ServingInput, c: &Constants, step: f64) -> f64 {
     match input.admission {
         Admission::EveryStep => 0.0,
         // Prompts wait until they fill a step, or for a number of steps. A prompt that fills a step alone does not
@@ -119,7 +119,7 @@ pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
 
 /// Mean number of decode steps until a polling scheduler reads its request queue while `running` sequences decode: half
 /// of the polling interval. An idle scheduler polls immediately (SGLang's `SchedulerRecvSkipper`).
-pub fn polling(input: &ServingInput, running: f64) -> f64 {
+pub fn polling_steps(input: &ServingInput, running: f64) -> f64 {
     match input.admission {
         Admission::Polled if running > 1.0 => 0.5 * (f64::from(input.recv_interval) - 1.0),
         _ => 0.0,

@@ -28,12 +28,12 @@ pub(super) struct Launch {
     /// Host time between two steps per running sequence.
     pub sequence: f64,
     /// Additional host time for drafting.
-    pub drafts: DraftSteps,
+    pub drafts: HostDraftSteps,
 }
 
 /// Host time of drafting, in steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum DraftSteps {
+pub(super) enum HostDraftSteps {
     /// None: drafting is scheduled ahead, as all host work.
     Hidden,
     /// One additional step: all drafts are prepared together, and run as one graph or in a loop that overlaps with the
@@ -43,20 +43,20 @@ pub(super) enum DraftSteps {
     Each,
 }
 
-impl DraftSteps {
+impl HostDraftSteps {
     /// Additional steps of host time for `drafted` tokens.
     pub(super) fn of(self, drafted: f64) -> f64 {
         match self {
-            DraftSteps::Hidden => 0.0,
-            DraftSteps::Together => drafted.min(1.0),
-            DraftSteps::Each => drafted,
+            HostDraftSteps::Hidden => 0.0,
+            HostDraftSteps::Together => drafted.min(1.0),
+            HostDraftSteps::Each => drafted,
         }
     }
 }
 
 impl Launch {
-    /// Launch times of a deployment whose kernels reach the share `mature` of CUDA's efficiency.
-    pub(super) fn of(input: &ServingInput, c: &Constants, mature: f64) -> Launch {
+    /// Launch times of a deployment whose kernels reach the share `kernel_maturity` of CUDA's efficiency.
+    pub(super) fn of(input: &ServingInput, c: &Constants, kernel_maturity: f64) -> Launch {
         let (acc, f) = (&input.accelerator, &input.formats);
         let python = match input.inputs {
             StepInputs::Rebuilt => c.step_python,
@@ -89,7 +89,7 @@ impl Launch {
                 // Dataflow accelerators run a whole decoder layer as one kernel (Prabhakar et al., arXiv 2405.07518).
                 (Stack::Compiled, Generation::Other) => 0.1 * gap,
                 (Stack::Compiled | Stack::Graphed, Generation::Tpu | Generation::Trainium) => 0.1 * gap,
-                _ => gap / mature,
+                _ => gap / kernel_maturity,
             },
             issue: program * issue,
             uncaptured: program * uncaptured,
@@ -120,9 +120,9 @@ impl Launch {
                 Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
             },
             drafts: match input.host {
-                HostOverlap::Scheduling => DraftSteps::Hidden,
-                HostOverlap::FrontEnd => DraftSteps::Together,
-                HostOverlap::None => DraftSteps::Each,
+                HostOverlap::Scheduling => HostDraftSteps::Hidden,
+                HostOverlap::FrontEnd => HostDraftSteps::Together,
+                HostOverlap::None => HostDraftSteps::Each,
             },
         }
     }

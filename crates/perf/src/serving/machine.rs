@@ -31,7 +31,7 @@ pub struct Machine {
     pub(super) expert_tile: f64,
     pub(super) overlap_loss: f64,
     /// Whether two halves of a batch alternate between computation and communication.
-    pub(super) two_batches: bool,
+    pub(super) overlapped_half_batches: bool,
     /// Share of the cores that compute during the exchange of prompt tokens.
     pub(super) prompt_cores: f64,
     pub(super) group_excess: f64,
@@ -57,8 +57,8 @@ impl Machine {
         let pipelined = pipelined(input.stack, acc);
         let maturity = Maturity::of(input, pipelined, c);
         let links = Links::of(input, layout, pipelined, c);
-        let pace = images::Pace {
-            mature: maturity.arithmetic,
+        let pace = images::EncoderRates {
+            kernel_maturity: maturity.arithmetic,
             streaming: maturity.streaming,
             reduce: &links.reduce,
             launch: if input.stack == Stack::Local { 0.0 } else { c.kernel_prefill },
@@ -74,8 +74,8 @@ impl Machine {
             dense_tile: tile(acc, input.stack, f.dense_unpack, c),
             expert_tile: tile(acc, input.stack, true, c),
             overlap_loss: c.overlap_loss,
-            two_batches: input.experts.two_batches && counts.exchanges > 0.0,
-            prompt_cores: exchange::computing_cores(input, layout),
+            overlapped_half_batches: input.experts.overlapped_half_batches && counts.exchanges > 0.0,
+            prompt_cores: exchange::compute_core_share(input, layout),
             group_excess: match input.load {
                 // A batch that is timed in isolation is spread evenly over the groups.
                 Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => 0.0,
@@ -84,7 +84,7 @@ impl Machine {
             routing_exponent: c.routing_exponent,
             pp: f64::from(layout.pp.max(Count::ONE)),
             attention_dp: f64::from(layout.attention_dp.max(Count::ONE)),
-            intake: FrontEnd::of(input, c).between,
+            intake: FrontEnd::of(input, c).blocking_seconds,
             loading: input.loading / layout.attention_dp.max(Count::ONE),
             image_seconds: images::of_token(input, layout, c, &pace),
             shape,
@@ -93,7 +93,7 @@ impl Machine {
 
     /// Like [`Machine::new`], but without the allowance for the busiest attention group: for callers that know its
     /// load.
-    pub fn with_groups_known(&self) -> Machine {
+    pub fn without_group_excess(&self) -> Machine {
         Machine { group_excess: 0.0, ..*self }
     }
 
@@ -108,7 +108,7 @@ impl Machine {
     }
 
     /// Work of the busiest attention group relative to the mean.
-    pub(super) fn busiest(&self) -> f64 {
+    pub(super) fn busiest_group_load(&self) -> f64 {
         1.0 + self.group_excess
     }
 }

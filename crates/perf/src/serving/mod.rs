@@ -135,13 +135,13 @@ impl ServingEstimate {
 /// Estimates a scenario.
 pub fn estimate(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let input = &input.bounded();
-    speculative::limited(&input.speculation, |speculation| {
-        reuse::found_again(&ServingInput { speculation, ..*input }, c, answered)
+    speculative::with_batch_limit(&input.speculation, |speculation| {
+        reuse::estimate_with_prefix_cache(&ServingInput { speculation, ..*input }, c, estimate_in_bounds)
     })
 }
 
 /// Estimates a scenario whose values are within bounds.
-fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
+fn estimate_in_bounds(input: &ServingInput, c: &Constants) -> ServingEstimate {
     if let Some(pools) = input.pools {
         return disaggregated::estimate(input, &pools, c);
     }
@@ -150,19 +150,21 @@ fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let replicas = input.layout.dp.max(Count::ONE);
     // At least one sequence is always assumed to run: measured runs did run, and `fits` reports the shortage of memory.
     // The sequence limit applies to each attention group, which is an engine rank with its own scheduler.
-    let most = input.most_sequences() * input.layout.attention_dp.max(Count::ONE);
+    let most = input.max_sequences() * input.layout.attention_dp.max(Count::ONE);
     let limit = capacity.sequences.max(1.0).min(most);
-    let sustained = limit.min(steady_state::sustained(&machine, input, limit).max(1.0));
+    let max_sustained_batch = limit.min(steady_state::max_sustained_batch(&machine, input, limit).max(1.0));
     let mut out = match input.load {
         Load::Static { batch } => batch_run(input, &machine, batch / replicas, limit, false),
         Load::DecodeOnly { batch } => decode_only(input, &machine, batch / replicas, limit),
         Load::PrefillOnly { batch } => prefill_only(input, &machine, batch / replicas),
-        Load::Closed { concurrency, requests } => closed(input, c, &machine, concurrency, requests, sustained),
-        Load::Burst { requests } => burst(input, c, &machine, requests / replicas, sustained),
-        Load::Open { rate } if input.most_in_flight.is_finite() => {
-            held_back(input, c, &machine, rate / replicas, sustained)
+        Load::Closed { concurrency, requests } => {
+            closed(input, c, &machine, concurrency, requests, max_sustained_batch)
         }
-        Load::Open { rate } => open(input, c, &machine, rate / replicas, sustained),
+        Load::Burst { requests } => burst(input, c, &machine, requests / replicas, max_sustained_batch),
+        Load::Open { rate } if input.max_in_flight.is_finite() => {
+            client_limited(input, c, &machine, rate / replicas, max_sustained_batch)
+        }
+        Load::Open { rate } => open(input, c, &machine, rate / replicas, max_sustained_batch),
     };
     out.max_concurrency = capacity.sequences;
     out.fits = capacity.fits;
@@ -195,7 +197,7 @@ pub fn bottleneck(t: &StepTime) -> Bottleneck {
 }
 
 /// Computes the metrics of a replica that serves `rate` requests per second.
-fn served(
+fn metrics_at_rate(
     input: &ServingInput,
     rate: Rate,
     batch: f64,
@@ -245,19 +247,21 @@ fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64, as_compu
     let at_once = batch / turns;
     let prefill = steady_state::prefill(m, input, at_once);
     let factor = speculative::draft_factor(&input.speculation);
-    let (decode, life) = emptying::together(m, input, at_once);
+    let (decode, life) = emptying::drain_unreplaced_batch(m, input, at_once);
     let decode = decode.scaled(factor);
     let total = prefill.add(&decode, 1.0).scaled(turns);
     let seconds = total.total();
     let tokens = steady_state::fresh_prompt(input) * at_once;
-    let steps = if as_computed { (tokens / steady_state::budget(m, input, at_once)).max(1.0) } else { 1.0 };
+    let steps =
+        if as_computed { (tokens / steady_state::prompt_token_budget(m, input, at_once)).max(1.0) } else { 1.0 };
     let own = prefill.total() / steps;
     let first = FirstToken { prefill: own, burst: 0.5 * (prefill.total() - own), ..FirstToken::default() };
     let late = prefill.total() - first.total();
-    let token = TokenTime::Life { seconds: factor * life + late, before: 0.0, tokens: (input.osl - 1.0).max(1.0) };
+    let token =
+        TokenTime::SequenceDuration { seconds: factor * life + late, before: 0.0, tokens: (input.osl - 1.0).max(1.0) };
     let tpot = (token, Spread::of(token.seconds(), 0.0, 0.0));
     let rate = Rate::turnover(share, seconds);
-    served(input, rate, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, tpot)
+    metrics_at_rate(input, rate, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, tpot)
 }
 
 /// Estimates the generation phase alone.
@@ -268,8 +272,8 @@ fn decode_only(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> Ser
     let tokens = speculative::tokens_per_step(&input.speculation);
     let token = TokenTime::Steps { steps: 1.0, seconds: step.total(), tokens };
     let life = token.seconds() * input.osl.max(1.0);
-    let rate = Rate::Turnover { busy: share.min(1.0), sequences: batch, seconds: life, between: 0.0, drained: 1.0 };
-    served(input, rate, batch, step, FirstToken::default(), (token, Spread::of(token.seconds(), 0.0, 0.0)))
+    let rate = Rate::ClosedLoop { busy: share.min(1.0), sequences: batch, seconds: life, between: 0.0, drained: 1.0 };
+    metrics_at_rate(input, rate, batch, step, FirstToken::default(), (token, Spread::of(token.seconds(), 0.0, 0.0)))
 }
 
 /// Estimates the prefill alone: rates count prompt tokens only.
@@ -279,14 +283,14 @@ fn prefill_only(input: &ServingInput, m: &Machine, share: f64) -> ServingEstimat
     let first = FirstToken { prefill: time.total(), ..FirstToken::default() };
     let rate = Rate::turnover(share, time.total().max(1e-12));
     let none = (TokenTime::None, Spread::default());
-    served(&ServingInput { osl: 1.0, ..*input }, rate, batch, time, first, none)
+    metrics_at_rate(&ServingInput { osl: 1.0, ..*input }, rate, batch, time, first, none)
 }
 
 /// TPOT of a cycle in which each request spends `before` seconds before its first token.
 fn cycle_tpot(input: &ServingInput, cycle: &Cycle, before: f64) -> (TokenTime, Spread) {
     let tokens = (input.osl - 1.0).max(1.0);
     let steps = steady_state::decode_steps(input);
-    let token = TokenTime::Life { seconds: cycle.time.total(), before, tokens };
+    let token = TokenTime::SequenceDuration { seconds: cycle.time.total(), before, tokens };
     let token = token.at_least(TokenTime::Steps { steps, seconds: cycle.decode_step, tokens });
     let mean = token.seconds();
     (token, Spread { mean, p50: mean, p95: mean * 1.1, p99: mean * 1.2 })
@@ -329,7 +333,7 @@ fn closed(
     let life = cycle.time.total();
     let first = latency::closed_loop(input, c, m, &cycle, waiting);
     let front = FrontEnd::of(input, c);
-    let apart = if waiting > 0.0 { 0.0 } else { front.apart() };
+    let apart = if waiting > 0.0 { 0.0 } else { front.admission_delay() };
     // At the end of the run the batch shrinks.
     let drained = if requests.is_finite() {
         let runs = (requests / replicas / batch).max(1.0);
@@ -337,10 +341,10 @@ fn closed(
     } else {
         1.0
     };
-    let rate = Rate::Turnover { busy, sequences: batch, seconds: life, between: apart, drained };
-    let rate = rate.or(Rate::FrontEnd { busy, most: front.most(), drained });
+    let rate = Rate::ClosedLoop { busy, sequences: batch, seconds: life, between: apart, drained };
+    let rate = rate.or(Rate::FrontEnd { busy, most: front.max_request_rate(), drained });
     let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
-    let mut out = served(input, rate, batch, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
+    let mut out = metrics_at_rate(input, rate, batch, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
     out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
     out
 }
@@ -356,7 +360,7 @@ fn drain(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
 /// a continuously refilled batch and a drain.
 fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit: f64) -> ServingEstimate {
     let equal = input.longest_output() <= 1.0;
-    let waves = || Rate::Run { requests, seconds: waves::time(m, input, requests, limit).total() };
+    let waves = || Rate::Run { requests, seconds: waves::run_time(m, input, requests, limit).total() };
     if requests.is_finite() && requests <= limit {
         let mut out = batch_run(input, m, requests, limit, true);
         if equal {
@@ -374,22 +378,22 @@ fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit:
         rate = if equal {
             waves()
         } else {
-            Rate::Turnover { busy: 1.0, sequences: limit, seconds: life, between: 0.0, drained: drained() }
+            Rate::ClosedLoop { busy: 1.0, sequences: limit, seconds: life, between: 0.0, drained: drained() }
         };
         slot = 0.5 * (requests - limit).max(0.0) / rate.per_second();
     }
     let mut first = latency::closed_loop(input, c, m, &cycle, 0.0);
     first.slot = slot;
     let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
-    let mut out = served(input, rate, limit, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
+    let mut out = metrics_at_rate(input, rate, limit, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
     out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
     out
 }
 
 /// Estimates open arrivals with a limit on concurrent requests. The client delays the excess, so that a load beyond the
 /// capacity is served as in a closed loop. Delayed requests have not been sent: their delay does not count toward TTFT.
-fn held_back(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
-    let (most, replicas) = (input.most_in_flight, input.layout.dp.max(Count::ONE));
+fn client_limited(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
+    let (most, replicas) = (input.max_in_flight, input.layout.dp.max(Count::ONE));
     let mut full = closed(input, c, m, most, input.arrivals, limit);
     if rate >= full.requests_per_sec {
         full.capacity_requests_per_sec = full.requests_per_sec;
@@ -430,7 +434,7 @@ fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64)
 
 /// Number of running sequences at `rate` requests per second, if that is below the capacity of a full batch of `limit`
 /// sequences, whose cycle takes `full` seconds: the batch b with b = rate x cycle(b) (Little's law).
-fn running(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) -> f64 {
+fn running_at_rate(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) -> f64 {
     let excess = |batch: f64| rate * steady_state::cycle(m, input, batch).time.total() - batch;
     let least = 1.0f64.min(limit);
     let (mut low, mut high) = ((least, excess(least)), (limit, rate * full - limit));
@@ -464,7 +468,7 @@ const TOLERANCE: f64 = 1e-3;
 /// is that of an endless backlog.
 fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let full = steady_state::cycle(m, input, limit);
-    let most = (limit / full.time.total().max(1e-12)).min(FrontEnd::of(input, c).most());
+    let most = (limit / full.time.total().max(1e-12)).min(FrontEnd::of(input, c).max_request_rate());
     if rate >= most {
         let mut out = burst(input, c, m, f64::INFINITY, limit);
         out.ttft = Spread::of(f64::INFINITY, 0.0, 0.0);
@@ -472,7 +476,7 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
         out.first_token.slot = f64::INFINITY;
         return out;
     }
-    let batch = running(m, input, rate, limit, full.time.total());
+    let batch = running_at_rate(m, input, rate, limit, full.time.total());
     let cycle = steady_state::cycle(m, input, batch.max(1.0));
     let mut first = latency::closed_loop(input, c, m, &cycle, 0.0);
     first.burst = 0.0;
@@ -480,7 +484,7 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     first.slot = queue::mean_wait(rate, cycle.time.total(), limit, c.variability);
     let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue);
     let time = cycle.time.scaled(1.0 / input.osl.max(1.0));
-    let mut out = served(input, Rate::Arrivals(rate), batch, time, first, tpot);
+    let mut out = metrics_at_rate(input, Rate::Arrivals(rate), batch, time, first, tpot);
     out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
     out.capacity_requests_per_sec = most;
     out.bottleneck = Bottleneck::Load;

@@ -75,18 +75,19 @@ impl Rates {
         let hidden = shape.hidden * 2.0;
         let streamed = streaming * acc.mem_bw * c.memory_fraction;
         Rates {
-            dense: arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, Slice::layer(shape.slice)),
-            mlp: arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::layer(shape.slice)),
+            dense: arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, Slice::layer(shape.slice_width)),
+            mlp: arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::layer(shape.slice_width)),
             expert: arithmetic
                 * c.grouped_fraction
-                * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::mlp(shape.expert_slice.max(1.0))),
+                * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::mlp(shape.expert_slice_width.max(1.0))),
             attention: arithmetic
                 * c.attention_fraction
                 * roofline::best_rate(acc, c, Precision::Bf16)
                 * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
             // On Blackwell, decode kernels multiply 8-bit keys with 8-bit queries (TensorRT-LLM's generated kernels;
             // lmsys.org, 2025-09-25). Elsewhere, keys are unpacked first.
-            narrow_keys: if acc.generation == Generation::Blackwell && f.kv_bytes <= 1.0 && acc.has(Precision::Fp8) {
+            narrow_keys: if acc.generation == Generation::Blackwell && f.kv_bytes <= 1.0 && acc.supports(Precision::Fp8)
+            {
                 acc.peak(Precision::Fp8) / acc.peak(Precision::Bf16)
             } else {
                 1.0
@@ -98,7 +99,7 @@ impl Rates {
             },
             kv_seconds: (1.0 / (streaming * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
                 // Without grouping, the same keys pass a core's caches once per query head of the group.
-                Attention::Grouped if !input.grouped_decode => {
+                Attention::Grouped if !input.grouped_query_decode => {
                     let (ranks, own) = (layout.tp.max(Count::ONE), &input.arch);
                     let readers = (own.heads / ranks) / (own.kv_heads / ranks).max(1.0);
                     readers / (kernels * acc.cores.max(1.0) * c.head_bw)
@@ -114,7 +115,7 @@ impl Rates {
                 1.0 / (acc.cores.max(1.0) * c.row_bw)
             },
             // Two launches per expert: up with gate, and down.
-            expert_seconds: if input.experts_in_turn {
+            expert_seconds: if input.sequential_experts {
                 2.0 * (c.kernel_graph + c.kernel_prefill) / kernels
             } else {
                 0.0
@@ -169,7 +170,7 @@ pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, u
     let share = c.serving_products * roofline::best_fraction(acc, c);
     let narrow = match format {
         Precision::Fp8 | Precision::Int8 if acc.peak(format) > 1.01 * acc.peak(Precision::Bf16) => c.narrow8_fraction,
-        Precision::Fp4 | Precision::Fp6 if acc.has(Precision::Fp4) => c.narrow4_fraction,
+        Precision::Fp4 | Precision::Fp6 if acc.supports(Precision::Fp4) => c.narrow4_fraction,
         _ => 1.0,
     };
     let unpacked = if unpack { c.unpack_fraction } else { 1.0 };

@@ -26,10 +26,10 @@ impl Prompt {
     /// Splits a mean prompt of `isl` tokens, if every turn adds the same number of new tokens and a response of `osl`
     /// tokens.
     #[must_use]
-    pub fn of(talk: &Conversations, isl: f64, osl: f64) -> Prompt {
-        let shared = f64::from(talk.shared).min(isl.max(1.0) - 1.0);
+    pub fn of(conversations: &Conversations, isl: f64, osl: f64) -> Prompt {
+        let shared = f64::from(conversations.shared).min(isl.max(1.0) - 1.0);
         // Number of turns before the mean one.
-        let before = 0.5 * (talk.turns.max(1.0) - 1.0);
+        let before = 0.5 * (conversations.turns.max(1.0) - 1.0);
         let new = ((isl - shared - before * osl) / (1.0 + before)).max(1.0).min(isl - shared);
         Prompt { shared, history: (isl - shared - new).max(0.0), new }
     }
@@ -37,21 +37,27 @@ impl Prompt {
 
 /// Cached part of a mean prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Found {
+pub struct PrefixCacheHits {
     /// Share of prompt tokens found in any tier.
     pub share: f64,
     /// Shares of the earlier turns found in device memory and in each slower tier.
-    pub places: [f64; 4],
+    pub tier_shares: [f64; 4],
     /// Time to load the part in slower tiers, s.
     pub loading: f64,
 }
 
 /// Computes the cached part if `running` sequences of a replica occupy memory.
 #[must_use]
-pub fn found(input: &ServingInput, talk: &Conversations, layout: &Layout, running: f64, c: &Constants) -> Found {
+pub fn prefix_cache_hits(
+    input: &ServingInput,
+    conversations: &Conversations,
+    layout: &Layout,
+    running: f64,
+    c: &Constants,
+) -> PrefixCacheHits {
     let shape = Shape::new(&input.arch, &input.formats, layout);
     let room = kv::capacity(input, layout, &shape, c);
-    let prompt = Prompt::of(talk, input.isl, input.osl);
+    let prompt = Prompt::of(conversations, input.isl, input.osl);
     let replicas = layout.dp.max(Count::ONE);
     let groups = layout.attention_dp.max(Count::ONE);
     let token = shape.kv_bytes_token.max(1e-9);
@@ -62,43 +68,43 @@ pub fn found(input: &ServingInput, talk: &Conversations, layout: &Layout, runnin
     let slower = input.kv_tiers.map(|tier| tier.bytes.max(0.0) / token * groups);
     // Without routing by prefix, every replica sees all conversations, but holds the last turn of its share of them
     // only.
-    let (seen, here) = match input.routed_by_prefix {
-        true => (talk.count / replicas, 1.0),
-        false => (f64::from(talk.count), 1.0 / replicas),
+    let (seen, here) = match input.prefix_aware_routing {
+        true => (conversations.count / replicas, 1.0),
+        false => (f64::from(conversations.count), 1.0 / replicas),
     };
     let wanted = (seen * context).max(1e-9);
-    let mut places = [0.0; 4];
+    let mut tier_shares = [0.0; 4];
     let mut left = 1.0_f64;
-    for (place, room) in places.iter_mut().zip([free, slower[0], slower[1], slower[2]]) {
+    for (place, room) in tier_shares.iter_mut().zip([free, slower[0], slower[1], slower[2]]) {
         *place = (room / wanted).min(left);
         left -= *place;
     }
-    let places = places.map(|share| share * here);
+    let tier_shares = tier_shares.map(|share| share * here);
     // The shared prefix is used constantly, so it stays in device memory if it fits.
     let common = if room.tokens > prompt.shared { prompt.shared } else { 0.0 };
-    let earlier: f64 = places.iter().sum();
-    let loading = places
+    let earlier: f64 = tier_shares.iter().sum();
+    let loading = tier_shares
         .iter()
         .skip(1)
         .zip(&input.kv_tiers)
         .filter(|(share, _)| **share > 0.0)
         .map(|(share, tier)| share * prompt.history * token / tier.bandwidth.max(1e6))
         .sum();
-    Found { share: (common + earlier * prompt.history) / input.isl.max(1.0), places, loading }
+    PrefixCacheHits { share: (common + earlier * prompt.history) / input.isl.max(1.0), tier_shares, loading }
 }
 
 /// Estimates with cached prompts. Two iterations, since the running sequences determine the memory left for the cache.
-pub fn found_again(
+pub fn estimate_with_prefix_cache(
     input: &ServingInput,
     c: &Constants,
     estimate: fn(&ServingInput, &Constants) -> ServingEstimate,
 ) -> ServingEstimate {
-    let Some(talk) = input.conversations else { return estimate(input, c) };
+    let Some(conversations) = input.conversations else { return estimate(input, c) };
     let layout = input.pools.map_or(input.layout, |pools| pools.prefill);
     let mut running = 0.0;
     let mut out = ServingEstimate::default();
     for _ in 0..2 {
-        let Found { share, loading, .. } = found(input, &talk, &layout, running, c);
+        let PrefixCacheHits { share, loading, .. } = prefix_cache_hits(input, &conversations, &layout, running, c);
         out = estimate(&ServingInput { prefix_hit: share, loading, ..*input }, c);
         running = if input.pools.is_some() { 0.0 } else { out.batch };
     }
@@ -111,17 +117,17 @@ mod tests {
     use super::*;
     use crate::serving::{KvTier, Load};
 
-    fn talk(count: u32) -> Conversations {
+    fn conversations(count: u32) -> Conversations {
         Conversations { count: Count::new(count), turns: 5.0, shared: Count::new(500) }
     }
 
     #[test]
     fn prompt_is_split_into_shared_history_and_new_tokens() {
-        let prompt = Prompt::of(&talk(1), 4000.0, 300.0);
+        let prompt = Prompt::of(&conversations(1), 4000.0, 300.0);
         assert!((prompt.shared + prompt.history + prompt.new - 4000.0).abs() < 1e-9);
         // Two turns before the mean one, each with a response.
         assert!((prompt.history - 2.0 * (prompt.new + 300.0)).abs() < 1e-9);
-        let single = Prompt::of(&Conversations { turns: 1.0, ..talk(1) }, 4000.0, 300.0);
+        let single = Prompt::of(&Conversations { turns: 1.0, ..conversations(1) }, 4000.0, 300.0);
         assert_eq!((single.history, single.new), (0.0, 3500.0));
     }
 
@@ -130,15 +136,16 @@ mod tests {
         let c = Constants::default();
         let layout = Layout { dp: Count::new(4), ..Layout::default() };
         let mut input =
-            ServingInput { isl: 4000.0, osl: 300.0, layout, routed_by_prefix: true, ..ServingInput::default() };
-        let share = |input: &ServingInput, count: u32| found(input, &talk(count), &layout, 0.0, &c).share;
+            ServingInput { isl: 4000.0, osl: 300.0, layout, prefix_aware_routing: true, ..ServingInput::default() };
+        let share =
+            |input: &ServingInput, count: u32| prefix_cache_hits(input, &conversations(count), &layout, 0.0, &c).share;
         let (few, many) = (share(&input, 10), share(&input, 100000));
         assert!(few > 0.6 && many < 0.3, "{few} {many}");
         let host = KvTier { bytes: 2e12, bandwidth: 20e9 };
         let with_host = ServingInput { kv_tiers: [host, KvTier::default(), KvTier::default()], ..input };
         assert!(share(&with_host, 10000) > share(&input, 10000));
-        assert!(found(&with_host, &talk(10000), &layout, 0.0, &c).loading > 0.0);
-        input.routed_by_prefix = false;
+        assert!(prefix_cache_hits(&with_host, &conversations(10000), &layout, 0.0, &c).loading > 0.0);
+        input.prefix_aware_routing = false;
         assert!(share(&input, 10) < few);
     }
 
@@ -147,12 +154,12 @@ mod tests {
         let c = Constants::default();
         let load = Load::Closed { concurrency: 8.0, requests: f64::INFINITY };
         let none = ServingInput { isl: 8000.0, osl: 200.0, load, ..ServingInput::default() };
-        let all = ServingInput { conversations: Some(talk(8)), ..none };
+        let all = ServingInput { conversations: Some(conversations(8)), ..none };
         assert!(estimate(&all, &c).ttft.mean < 0.7 * estimate(&none, &c).ttft.mean);
         let kept = |bandwidth| {
             let tier = KvTier { bytes: 1e13, bandwidth };
             let kv_tiers = [tier, KvTier::default(), KvTier::default()];
-            estimate(&ServingInput { conversations: Some(talk(10000)), kv_tiers, ..none }, &c).ttft.mean
+            estimate(&ServingInput { conversations: Some(conversations(10000)), kv_tiers, ..none }, &c).ttft.mean
         };
         assert!(kept(50e9) < kept(0.5e9));
     }

@@ -35,7 +35,7 @@ pub struct Shape {
     /// Number of routed experts in a layer.
     pub experts: f64,
     /// Mean number of copies of an expert, including redundant ones.
-    pub copies: f64,
+    pub expert_copies: f64,
     /// Routed experts per token.
     pub top_k: f64,
     /// Bytes of the weights of the output layer.
@@ -56,13 +56,13 @@ pub struct Shape {
     /// Share of the layers with a sliding window.
     pub window_share: f64,
     /// Number of keys that an indexer selects; `None` without an indexer.
-    pub selected: Option<f64>,
+    pub selected_keys: Option<f64>,
     /// Hidden vectors that a layer reads and writes for its residual streams, beyond a plain residual.
     pub stream_passes: f64,
     /// Width of a rank's slice: weights of one layer on this rank divided by the hidden size.
-    pub slice: f64,
+    pub slice_width: f64,
     /// Width of a rank's slice of one expert: its weights on this rank divided by the hidden size.
-    pub expert_slice: f64,
+    pub expert_slice_width: f64,
     /// Kernels per step of this stage in engines with fused kernels: eight per layer (norm, QKV, rotary and cache,
     /// attention, output, norm, up, down with activation), five more for a mixture (route, permute, two grouped GEMMs,
     /// combine), four for its shared experts, four for latent attention (second projection, norms, absorption twice).
@@ -116,7 +116,7 @@ impl Shape {
             expert_bytes: moe_layers * expert * f.expert_bytes / ranks,
             expert_flops: 2.0 * moe_layers * expert * a.top_k / ranks,
             experts: f64::from(a.experts),
-            copies,
+            expert_copies: copies,
             top_k: f64::from(a.top_k),
             head_bytes: head * 2.0,
             head_flops: 2.0 * head,
@@ -126,12 +126,12 @@ impl Shape {
             prefill_pair_flops: layers * prefill_pair,
             window,
             window_share: windowed,
-            selected: a.indexer.map(|indexer| f64::from(indexer.top_k)),
+            selected_keys: a.indexer.map(|indexer| f64::from(indexer.top_k)),
             // Both sublayers mix the streams in and out: about four passes over each (arXiv 2512.24880).
             stream_passes: if a.streams > 1.0 { 8.0 * a.streams } else { 0.0 },
-            slice: (projections + mlp + router) / layers.max(1.0) / a.hidden.max(Count::ONE),
+            slice_width: (projections + mlp + router) / layers.max(1.0) / a.hidden.max(Count::ONE),
             // Divided by the ranks that share one expert, if experts are spread over some of the ranks.
-            expert_slice: expert / a.hidden.max(Count::ONE) / (ranks / l.ep.max(Count::ONE)).max(1.0),
+            expert_slice_width: expert / a.hidden.max(Count::ONE) / (ranks / l.ep.max(Count::ONE)).max(1.0),
             index_kernels,
             chunk_kernels: a.linear.map_or(0.0, |linear| layers * linear.share * linear.chunk_kernels()),
             kernels: 8.0 * layers
@@ -152,8 +152,8 @@ impl Shape {
     }
 
     /// Number of keys that a query at position `context` reads, averaged over layers.
-    pub fn seen(&self, context: f64) -> f64 {
-        if let Some(selected) = self.selected.filter(|selected| context > *selected) {
+    pub fn keys_read(&self, context: f64) -> f64 {
+        if let Some(selected) = self.selected_keys.filter(|selected| context > *selected) {
             return selected + INDEX_SHARE * context;
         }
         if self.window_share <= 0.0 || context <= self.window {
@@ -164,16 +164,16 @@ impl Shape {
 
     /// Number of keys cached for a sequence of `context` tokens, averaged over layers. A layer with an indexer keeps
     /// all keys, and those of the indexer.
-    pub fn kept(&self, context: f64, whole_windows: bool) -> f64 {
-        if self.selected.is_some() {
+    pub fn keys_cached(&self, context: f64, full_window_cache: bool) -> f64 {
+        if self.selected_keys.is_some() {
             return (1.0 + INDEX_SHARE) * context;
         }
         // Layers without attention have window 0 and keep nothing.
-        if whole_windows && self.window > 0.0 { context } else { self.seen(context) }
+        if full_window_cache && self.window > 0.0 { context } else { self.keys_read(context) }
     }
 
     /// Expected number of distinct experts that `tokens` tokens are routed to (uniform routing).
-    pub fn touched(&self, tokens: f64) -> f64 {
+    pub fn active_experts(&self, tokens: f64) -> f64 {
         if self.experts <= 0.0 {
             return 0.0;
         }

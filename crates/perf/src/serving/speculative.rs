@@ -29,7 +29,7 @@ pub fn tokens_per_step(s: &Speculation) -> f64 {
 
 /// Number of accepted positions for a random number `u` from (0, 1): those that are reached with a probability above
 /// `u`.
-pub fn accepted(s: &Speculation, u: f64) -> u32 {
+pub fn accepted_drafts(s: &Speculation, u: f64) -> u32 {
     let a = s.acceptance.clamp(0.0, 1.0);
     if a >= 1.0 && s.decline <= 0.0 {
         return s.tokens.get();
@@ -47,10 +47,10 @@ pub fn accepted(s: &Speculation, u: f64) -> u32 {
 }
 
 /// The estimate of a deployment that does not draft in large batches: with drafting if its batch is then at most
-/// `most_batch`, else without.
-pub fn limited(s: &Speculation, estimate: impl Fn(Speculation) -> ServingEstimate) -> ServingEstimate {
+/// `max_batch`, else without.
+pub fn with_batch_limit(s: &Speculation, estimate: impl Fn(Speculation) -> ServingEstimate) -> ServingEstimate {
     let drafting = estimate(*s);
-    if s.tokens > 0.0 && s.most_batch.is_some_and(|most| drafting.batch > most) {
+    if s.tokens > 0.0 && s.max_batch.is_some_and(|most| drafting.batch > most) {
         return estimate(Speculation::default());
     }
     drafting
@@ -88,8 +88,9 @@ mod tests {
         assert!((tokens_per_step(&even) - tokens_per_step(&hardly)).abs() < 1e-9);
         // The frequency of draws matches the expectation.
         let draws = 100_000;
-        let mean =
-            (0..draws).map(|i| f64::from(accepted(&falling, (f64::from(i) + 0.5) / f64::from(draws)))).sum::<f64>();
+        let mean = (0..draws)
+            .map(|i| f64::from(accepted_drafts(&falling, (f64::from(i) + 0.5) / f64::from(draws))))
+            .sum::<f64>();
         assert!((1.0 + mean / f64::from(draws) - expected).abs() < 1e-3);
     }
 }

@@ -59,7 +59,7 @@ pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
     Tokens {
         decode: batch.max(f64::from(input.compiled_batch.unwrap_or(Count::ZERO))) * input.beams.max(Count::ONE),
         context: mean_context(input),
-        verified: verified(input),
+        verified: tokens_per_decode_step(input),
         ..Tokens::default()
     }
 }
@@ -67,7 +67,7 @@ pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
 /// Time of a step that prefills `tokens` prompt tokens and does not decode. The prompts are from `requests` requests,
 /// which limits the number of busy attention groups.
 fn prefill_step(m: &Machine, input: &ServingInput, tokens: f64, requests: f64) -> StepTime {
-    m.step_taking_in(&prompts(input, tokens, requests))
+    m.step_with_intake(&prompts(input, tokens, requests))
 }
 
 /// Tokens of a step that prefills `tokens` prompt tokens from `requests` requests.
@@ -83,7 +83,7 @@ pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
 
 /// Maximum number of prompt tokens in a step with the prompts of `requests` requests. The token budget applies to each
 /// of the micro-batches in the pipeline, and to each attention group, which is an engine rank with its own scheduler.
-pub fn budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
+pub fn prompt_token_budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
     input.max_num_batched_tokens.max(1.0)
         * m.stages()
         * requests.clamp(1.0, f64::from(input.layout.attention_dp.max(Count::ONE)))
@@ -92,16 +92,17 @@ pub fn budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
 /// Maximum number of sequences that a scheduler sustains if it fills its token budget with prompts. Decoding sequences
 /// take their tokens first. Each sequence runs for steps + 1 steps and needs fresh + steps tokens in total, which
 /// limits the number of running sequences independently of memory. Infinite if prefill runs in separate steps.
-pub fn sustained(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
+pub fn max_sustained_batch(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
     if !input.chunked_prefill {
         return f64::INFINITY;
     }
     let steps = decode_steps(input);
-    budget(m, input, requests) * (steps + 1.0) / (fresh_prompt(input) + verified(input) * steps)
+    prompt_token_budget(m, input, requests) * (steps + 1.0)
+        / (fresh_prompt(input) + tokens_per_decode_step(input) * steps)
 }
 
 /// Tokens of a decoding sequence in a step, including drafted ones.
-fn verified(input: &ServingInput) -> f64 {
+fn tokens_per_decode_step(input: &ServingInput) -> f64 {
     1.0 + input.speculation.tokens
 }
 
@@ -109,14 +110,14 @@ fn verified(input: &ServingInput) -> f64 {
 /// a step with the start of the next.
 pub fn prefill(m: &Machine, input: &ServingInput, requests: f64) -> StepTime {
     let total = fresh_prompt(input) * requests;
-    let steps = (total / budget(m, input, requests)).max(1.0);
+    let steps = (total / prompt_token_budget(m, input, requests)).max(1.0);
     prefill_step(m, input, total / steps, requests).scaled(steps)
 }
 
 /// Prefill time of one prompt that shares no step with others: full steps, and one with the rest, which reads the
 /// weights once more however short it is.
 pub fn prefill_alone(m: &Machine, input: &ServingInput) -> StepTime {
-    let (fresh, most) = (fresh_prompt(input), budget(m, input, 1.0));
+    let (fresh, most) = (fresh_prompt(input), prompt_token_budget(m, input, 1.0));
     // Tolerance, so that rounding errors do not add a step.
     let full = (fresh / most + 1e-9).floor();
     let rest = fresh - full * most;
@@ -133,15 +134,16 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
     let fresh = fresh_prompt(input);
     // Chunk: whole prompts, as many as sequences that end in the same step (given that at least one ends), limited by
     // the token budget that decoding sequences leave.
-    let decoding = if input.chunked_prefill { batch * verified(input) * steps / (steps + 1.0) } else { 0.0 };
-    let room = (budget(m, input, batch) - decoding).max(1.0);
+    let decoding =
+        if input.chunked_prefill { batch * tokens_per_decode_step(input) * steps / (steps + 1.0) } else { 0.0 };
+    let room = (prompt_token_budget(m, input, batch) - decoding).max(1.0);
     let ends = 1.0 / steps.max(1.0);
     let some = (1.0 - math::powf(1.0 - ends, batch.max(1.0))).max(1e-12);
     let chunk = (batch.max(1.0) * ends / some * fresh).min(room);
     let chunks = batch * fresh / chunk;
     let alone = prefill_step(m, input, chunk, batch);
     let mixed = decode.with(&prompts(input, chunk, batch));
-    let mixed_time = if input.chunked_prefill { m.step_taking_in(&mixed) } else { decode_time.add(&alone, 1.0) };
+    let mixed_time = if input.chunked_prefill { m.step_with_intake(&mixed) } else { decode_time.add(&alone, 1.0) };
     let shared = chunks.min(steps);
     let time = decode_time.scaled(steps - shared).add(&mixed_time, shared).add(&alone, chunks - shared);
     Cycle {

@@ -34,7 +34,7 @@ impl Tokens {
 
 impl Machine {
     /// Time of a step, including the intake of its prompts by the engine's loop before it.
-    pub fn step_taking_in(&self, t: &Tokens) -> StepTime {
+    pub fn step_with_intake(&self, t: &Tokens) -> StepTime {
         let step = self.with_loading(t, self.step(t));
         StepTime { host: step.host + self.intake * t.prompts, ..step }
     }
@@ -49,13 +49,17 @@ impl Machine {
     /// Time of one step of all sequences of the replica. With `pp` stages, the work is split into `pp` micro-batches
     /// that pass through the stages one after another, so the step takes `pp` stage times.
     pub fn step(&self, t: &Tokens) -> StepTime {
-        let batch = self.whole(t);
+        let batch = self.unsplit_step(t);
         let tokens = t.decode * t.verified.max(1.0) + t.prefill;
-        if !self.two_batches || tokens < 2.0 * self.attention_dp {
+        if !self.overlapped_half_batches || tokens < 2.0 * self.attention_dp {
             return batch;
         }
         let half = Tokens { decode: 0.5 * t.decode, prefill: 0.5 * t.prefill, prompts: 0.5 * t.prompts, ..*t };
-        let (one, issued) = if t.prefill > 0.0 { self.with_prompt_cores().part(&half) } else { self.part(&half) };
+        let (one, issued) = if t.prefill > 0.0 {
+            self.with_prompt_cores().micro_batch_step(&half)
+        } else {
+            self.micro_batch_step(&half)
+        };
         let mut both = one.scaled(2.0);
         // One half communicates while the other computes, with imperfect overlap.
         let work = both.compute + both.weights + both.kv + both.activations + both.launch + both.images;
@@ -66,8 +70,8 @@ impl Machine {
     }
 
     /// Time of one step without splitting the batch in halves.
-    fn whole(&self, t: &Tokens) -> StepTime {
-        let (mut out, issued) = self.part(t);
+    fn unsplit_step(&self, t: &Tokens) -> StepTime {
+        let (mut out, issued) = self.micro_batch_step(t);
         out.launch += (issued - out.total()).max(0.0);
         let mut step = out.scaled(self.pp);
         // Each attention group has its own scheduler.
@@ -79,16 +83,16 @@ impl Machine {
     }
 
     /// Time of a micro-batch on one stage, and the host time to launch its kernels.
-    fn part(&self, t: &Tokens) -> (StepTime, f64) {
+    fn micro_batch_step(&self, t: &Tokens) -> (StepTime, f64) {
         let s = &self.shape;
         // Sequences per micro-batch and attention group; at least one if any decode.
         // Chunked prompts fill all stages, with one chunk of each in flight.
         let prompts = if t.prefill > 0.0 { t.prompts.max(t.prefill_groups).max(1.0) } else { t.prompts };
         let cut = self.pp.min((t.decode + prompts).max(1.0));
         let verified = t.verified.max(1.0);
-        let sequences = group(t.decode / cut, self.attention_dp);
+        let sequences = busiest_group_share(t.decode / cut, self.attention_dp);
         let occupied = if t.prefill_groups > 0.0 { t.prefill_groups.min(self.attention_dp) } else { self.attention_dp };
-        let prefill = group(t.prefill / cut, occupied);
+        let prefill = busiest_group_share(t.prefill / cut, occupied);
         let tokens = sequences * verified + prefill;
         let all_tokens = (t.decode * verified + t.prefill) / cut;
         let mut out = StepTime::default();
@@ -104,22 +108,22 @@ impl Machine {
             // every token.
             let all = self.fixed_shapes && all_tokens * s.top_k >= s.experts;
             let touched =
-                if all { s.experts } else { s.touched(math::powf(all_tokens.max(0.0), self.routing_exponent)) };
+                if all { s.experts } else { s.active_experts(math::powf(all_tokens.max(0.0), self.routing_exponent)) };
             let computed = if all { all_tokens * s.experts / s.top_k.max(1.0) } else { all_tokens };
             // The busiest rank computes more tokens than the mean, but reads at most all experts that it holds.
             let uneven = if all_tokens > 1.0 { self.collectives.imbalance } else { 1.0 };
-            let bytes = s.expert_bytes * (uneven * touched).min(s.experts) * s.copies;
+            let bytes = s.expert_bytes * (uneven * touched).min(s.experts) * s.expert_copies;
             out.launch += s.moe_layers * touched * self.rates.expert_seconds;
             let padded = touched * self.expert_tile / s.top_k.max(1.0);
             let flops = uneven * s.expert_flops * computed.max(padded);
             self.linear(&mut out, bytes, flops, self.rates.expert);
         }
-        let sampled = sequences * verified + group(t.prompts / cut, self.attention_dp);
+        let sampled = sequences * verified + busiest_group_share(t.prompts / cut, self.attention_dp);
         self.linear(&mut out, s.head_bytes, s.head_flops * sampled, self.rates.dense);
         // Attention: decode reads each sequence's KV cache once; prefill is compute-bound.
         let mut own = StepTime::default();
         if sequences > 0.0 {
-            let seen = s.seen(t.context);
+            let seen = s.keys_read(t.context);
             // A recurrent state is read and written back.
             let readers = if self.expansion { verified } else { 1.0 };
             let traffic = readers
@@ -136,12 +140,12 @@ impl Machine {
             }
         }
         if prefill > 0.0 {
-            own.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.rates.attention;
+            own.compute += prefill * s.keys_read(t.prefill_context) * s.prefill_pair_flops / self.rates.attention;
             // Images are encoded on the first stage: once per prompt, regardless of the number of stages.
             own.images += prefill * self.image_seconds * cut / self.pp;
         }
         own.activations += tokens * self.rates.activation_seconds;
-        out = out.add(&own, self.busiest());
+        out = out.add(&own, self.busiest_group_load());
         out.communication += self.collectives.seconds(tokens, prefill);
         if self.pipelined {
             let work = out.compute + out.weights + out.kv + out.activations;
@@ -154,7 +158,7 @@ impl Machine {
         let mut issued = s.kernels * if beyond { self.launch.uncaptured } else { self.launch.issue };
         if prefill > 0.0 {
             // Prompts with fewer keys than an indexer selects attend to all keys.
-            let skipped = if s.selected.is_some_and(|selected| 2.0 * t.prefill_context <= selected) {
+            let skipped = if s.selected_keys.is_some_and(|selected| 2.0 * t.prefill_context <= selected) {
                 s.index_kernels
             } else {
                 0.0
@@ -170,7 +174,7 @@ impl Machine {
     /// attention group reads the same weights as the others.
     fn linear(&self, out: &mut StepTime, bytes: f64, flops: f64, rate: f64) {
         let traffic = bytes / self.rates.weight_bw;
-        let compute = self.busiest() * flops / rate.max(1.0);
+        let compute = self.busiest_group_load() * flops / rate.max(1.0);
         if traffic >= compute {
             out.weights += traffic;
             out.compute += self.overlap_loss * compute;
@@ -182,6 +186,6 @@ impl Machine {
 }
 
 /// Share of `n` on the busiest of `groups` groups.
-fn group(n: f64, groups: f64) -> f64 {
+fn busiest_group_share(n: f64, groups: f64) -> f64 {
     if n <= 0.0 { 0.0 } else { (n / groups).max(n.min(1.0)) }
 }

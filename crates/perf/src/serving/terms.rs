@@ -7,7 +7,7 @@ pub enum Rate {
     #[default]
     None,
     /// Concurrent sequences, each replaced when it ends.
-    Turnover {
+    ClosedLoop {
         /// Share of the replicas that are busy.
         busy: f64,
         /// Concurrent sequences.
@@ -50,7 +50,7 @@ impl Rate {
     /// `sequences` concurrent sequences that run for `seconds` each, without gaps or a drain.
     #[must_use]
     pub fn turnover(sequences: f64, seconds: f64) -> Rate {
-        Rate::Turnover { busy: 1.0, sequences, seconds, between: 0.0, drained: 1.0 }
+        Rate::ClosedLoop { busy: 1.0, sequences, seconds, between: 0.0, drained: 1.0 }
     }
 
     /// Requests per second.
@@ -58,7 +58,7 @@ impl Rate {
     pub fn per_second(&self) -> f64 {
         match *self {
             Rate::None => 0.0,
-            Rate::Turnover { busy, sequences, seconds, between, drained } => {
+            Rate::ClosedLoop { busy, sequences, seconds, between, drained } => {
                 busy * (sequences / (seconds + between)) * drained
             }
             Rate::FrontEnd { busy, most, drained } => busy * most * drained,
@@ -82,7 +82,7 @@ pub enum TokenTime {
     #[default]
     None,
     /// The time that a sequence runs, without the time before its first token.
-    Life {
+    SequenceDuration {
         /// Time that a sequence runs, s.
         seconds: f64,
         /// Part of `seconds` before the first token, s.
@@ -107,7 +107,7 @@ impl TokenTime {
     pub fn seconds(&self) -> f64 {
         match *self {
             TokenTime::None => 0.0,
-            TokenTime::Life { seconds, before, tokens } => (seconds - before) / tokens,
+            TokenTime::SequenceDuration { seconds, before, tokens } => (seconds - before) / tokens,
             TokenTime::Steps { steps, seconds, tokens } => steps * seconds / tokens,
         }
     }

@@ -89,7 +89,7 @@ pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
 }
 
 /// Share of the expert exchange that does not overlap with another micro-batch. Bidirectional schedules, which run two
-/// micro-batches side by side, are handled by [`expert_shown`] instead.
+/// micro-batches side by side, are handled by [`exposed_expert_seconds`] instead.
 #[must_use]
 pub fn expert_exposed(i: &TrainingInput, c: &Constants) -> f64 {
     if i.software.overlap_experts && i.copies() <= 1.0 { c.expert_exposed.clamp(0.0, 1.0) } else { 1.0 }
@@ -98,7 +98,7 @@ pub fn expert_exposed(i: &TrainingInput, c: &Constants) -> f64 {
 /// Exposed part of a layer's expert communication. In bidirectional schedules, it overlaps with the layer's kernels of
 /// the opposite direction (`beside` seconds; arXiv 2412.19437, section 3.2.1). Otherwise, all of `expert` is exposed.
 #[must_use]
-pub fn expert_shown(i: &TrainingInput, c: &Constants, expert: f64, beside: f64) -> f64 {
+pub fn exposed_expert_seconds(i: &TrainingInput, c: &Constants, expert: f64, beside: f64) -> f64 {
     if i.copies() > 1.0 { (expert - c.overlap_share * beside).max(0.0) } else { expert }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn pipeline(i: &TrainingInput, c: &Constants, hop: f64) -> f64 {
 }
 
 /// Time of one transfer from a stage to the next, s: between domains, and the mean over all stages.
-pub(super) fn hops(i: &TrainingInput, f: &Fabric) -> (f64, f64) {
+pub(super) fn pipeline_hop_seconds(i: &TrainingInput, f: &Fabric) -> (f64, f64) {
     if i.pp <= 1.0 {
         return (0.0, 0.0);
     }
@@ -171,8 +171,8 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
             if shard < g.size {
                 // The all-reduce runs between the groups over which states are sharded, which are placed one after
                 // another.
-                let apart = g.apart * (shard / g.local).max(1.0);
-                let outer = Group { size: g.size / shard, local: (g.local / shard).max(1.0), apart };
+                let apart = g.domain_stride * (shard / g.local).max(1.0);
+                let outer = Group { size: g.size / shard, local: (g.local / shard).max(1.0), domain_stride: apart };
                 out.per_step += coll::all_reduce(f, outer, gradients / shard);
             }
         }

@@ -5,7 +5,7 @@ use super::TrainingInput;
 use super::layer::LayerTime;
 use crate::accelerator::Precision;
 use crate::constants::Constants;
-use crate::convolution::{Multiples, Place, Residual};
+use crate::convolution::{Multiples, PlacedConvolution, Residual};
 use crate::roofline;
 use crate::roofline::Gemm;
 
@@ -24,7 +24,7 @@ fn element(i: &TrainingInput) -> f64 {
     if matches!(i.precision, Precision::Fp32 | Precision::Tf32) { 4.0 } else { 2.0 }
 }
 
-fn convolution(i: &TrainingInput, c: &Constants, at: &Place, by: &Multiples) -> LayerTime {
+fn convolution(i: &TrainingInput, c: &Constants, at: &PlacedConvolution, by: &Multiples) -> LayerTime {
     let (shape, images, wide) = (&at.shape, i.micro, element(i));
     let taps = shape.kernel * shape.kernel;
     let pixels = images * shape.side * shape.side;
@@ -46,7 +46,7 @@ fn convolution(i: &TrainingInput, c: &Constants, at: &Place, by: &Multiples) -> 
     let weight = time(&Gemm::new(shape.channels_out, shape.channels_in * taps, pixels), by.backward);
     let passes = |pick: fn((f64, f64)) -> f64| {
         let own = if i.software.fused_elementwise { 0.0 } else { pick(ACTIVATION) };
-        pick(NORM) + own + if at.joins { pick(JOIN) } else { 0.0 }
+        pick(NORM) + own + if at.adds_residual { pick(JOIN) } else { 0.0 }
     };
     let [before, behind] =
         [passes(|p| p.0), passes(|p| p.1)].map(|bytes| roofline::memory_seconds(&i.accelerator, c, written * bytes));
@@ -66,7 +66,7 @@ fn convolution(i: &TrainingInput, c: &Constants, at: &Place, by: &Multiples) -> 
 pub(super) fn mean(i: &TrainingInput, c: &Constants, network: &Residual) -> LayerTime {
     let mut sum = LayerTime::default();
     let by = &network.multiples;
-    network.visit(|at| sum = sum.plus(&convolution(i, c, &at, by).scaled(at.times)));
+    network.visit(|at| sum = sum.plus(&convolution(i, c, &at, by).scaled(at.occurrences)));
     // The pooling after the stem reads the stem's output and writes a quarter of it, forward and backward.
     let stem = by.activations * (network.image_size / 2.0).powi(2) * network.stem_width * i.micro * element(i);
     sum.elementwise += roofline::memory_seconds(&i.accelerator, c, 2.0 * 1.25 * stem);

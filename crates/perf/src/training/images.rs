@@ -1,6 +1,6 @@
 //! Encoding the images of a micro-batch: the passes of the encoder's layers, in 16 bit.
 
-use super::layer::{Passage, products};
+use super::layer::{GemmPassTimes, gemm_pass_times};
 use super::pipeline::Pass;
 use super::{Plan, Software, TrainingInput};
 use crate::accelerator::Precision;
@@ -11,13 +11,13 @@ use crate::memory;
 use crate::ops::{self, Slice, Work};
 use crate::roofline;
 use crate::roofline::{FusedAttention, Gemm};
-use crate::vision::{Encoded, Images};
+use crate::vision::{EncoderInput, Images};
 use atlas_core::count::Count;
 
 /// Sums over the layers of `encoder` for the images described by `of`. `trained`: whether the encoder's weights are
 /// trained.
 #[must_use]
-pub fn encoded(encoder: &Architecture, of: &Encoded, trained: bool) -> Images {
+pub fn image_work(encoder: &Architecture, of: &EncoderInput, trained: bool) -> Images {
     let slice = Slice { tokens: of.patches, context: encoder.mean_context(of.patches), ..Slice::default() };
     let list = ops::layer(encoder, &slice, false);
     let layers = f64::from(encoder.layers);
@@ -39,7 +39,7 @@ pub fn encoded(encoder: &Architecture, of: &Encoded, trained: bool) -> Images {
         ffn: f64::from(encoder.ffn),
         head_dim: encoder.head_dim,
         kept: 0.0,
-        kept_inputs: 0.0,
+        kept_input_bytes: 0.0,
         trained,
     };
     let times = of.pieces * layers;
@@ -57,7 +57,7 @@ pub fn encoded(encoder: &Architecture, of: &Encoded, trained: bool) -> Images {
     if trained {
         let alone = TrainingInput { arch: *encoder, seq: of.patches, micro: of.pieces, ..TrainingInput::default() };
         sums.kept = memory::kept(&alone, Plan::NONE);
-        sums.kept_inputs = memory::kept(&alone, Plan::FULL);
+        sums.kept_input_bytes = memory::kept(&alone, Plan::FULL);
     }
     sums
 }
@@ -69,7 +69,7 @@ pub fn seconds(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> Pass
     // All GEMMs are timed at the rate of those of the MLP.
     let shape = Gemm::new(i.micro * images.patches, images.ffn / tp, images.hidden);
     let times = i.micro * images.product_flops / tp / shape.flops().max(1.0);
-    let Passage { forward: product, input, weights } = products(i, c, &shape, Precision::Bf16);
+    let GemmPassTimes { forward: product, input, weights } = gemm_pass_times(i, c, &shape, Precision::Bf16);
     let kernel = match i.software {
         Software { first_flash: true, .. } => FusedAttention::First,
         Software { native_attention: true, .. } => FusedAttention::Native,
@@ -122,8 +122,8 @@ mod tests {
     }
 
     fn of(pieces: f64) -> Images {
-        let of = Encoded { pieces, patches: 1024.0, tokens: 256.0, projector: 45e6 };
-        encoded(&encoder(), &of, true)
+        let of = EncoderInput { pieces, patches: 1024.0, tokens: 256.0, projector: 45e6 };
+        image_work(&encoder(), &of, true)
     }
 
     #[test]
@@ -145,6 +145,6 @@ mod tests {
             assert!((b / a - 4.0).abs() < 1e-9, "{a} {b}");
         }
         assert_eq!(one.params, four.params);
-        assert!(one.kept > 4.0 * one.kept_inputs);
+        assert!(one.kept > 4.0 * one.kept_input_bytes);
     }
 }

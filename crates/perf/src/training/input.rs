@@ -331,7 +331,7 @@ impl TrainingInput {
     /// Sharding of the model states between micro-batches: if fully sharded weights are gathered once per step, only
     /// optimizer states remain sharded.
     #[must_use]
-    pub fn held_sharding(&self) -> Sharding {
+    pub fn persistent_sharding(&self) -> Sharding {
         match (self.sharding, self.resharding()) {
             (Sharding::Zero3, Reshard::OncePerStep) => Sharding::Zero1,
             (sharding, _) => sharding,

@@ -65,14 +65,14 @@ impl LayerTime {
 }
 
 /// Times of one operator, s.
-struct Pair {
+struct PassTimes {
     forward: f64,
     backward: f64,
     /// Part of `backward` for weight gradients.
     weights: f64,
 }
 
-fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
+fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> PassTimes {
     let acc = &i.accelerator;
     let rate = roofline::best_rate(acc, c, precision);
     let t =
@@ -87,20 +87,20 @@ fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -
         t(&weight)
     };
     let weights = i.trained * weight;
-    Pair { forward: t(g), backward: t(&input) + weights, weights }
+    PassTimes { forward: t(g), backward: t(&input) + weights, weights }
 }
 
 /// Time of a GEMM with trained weights: forward, and both gradients, s.
-pub(super) struct Passage {
+pub(super) struct GemmPassTimes {
     pub(super) forward: f64,
     pub(super) input: f64,
     pub(super) weights: f64,
 }
 
 /// Times of the passes of a GEMM, as if all weights were trained.
-pub(super) fn products(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Passage {
+pub(super) fn gemm_pass_times(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> GemmPassTimes {
     let pair = gemm_pair(&TrainingInput { trained: 1.0, ..*i }, c, g, precision);
-    Passage { forward: pair.forward, input: pair.backward - pair.weights, weights: pair.weights }
+    GemmPassTimes { forward: pair.forward, input: pair.backward - pair.weights, weights: pair.weights }
 }
 
 /// Narrow side of an expert's matrix to which [`Constants::grouped_gemm`] applies.
@@ -108,11 +108,11 @@ const EXPERT_WIDTH: f64 = 2048.0;
 
 /// Time of the GEMMs of several experts. One kernel (or one stream per expert) runs groups of uneven size without the
 /// library's choice of tiles, so each GEMM waits for its own last wave. Other losses grow as experts become narrower.
-fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
+fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> PassTimes {
     let constants = Constants { wave_loss: 1.0, ..*c };
     let narrow = 1.0 + (1.0 / c.grouped_gemm - 1.0) * EXPERT_WIDTH / g.n.min(g.k);
     let each = g.batch * narrow / GROUPS.len() as f64;
-    let mut all = Pair { forward: 0.0, backward: 0.0, weights: 0.0 };
+    let mut all = PassTimes { forward: 0.0, backward: 0.0, weights: 0.0 };
     for deviation in GROUPS {
         let m = g.m + deviation * g.m.sqrt();
         // An expert that runs at all has at least one token.
@@ -129,7 +129,7 @@ fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision
 const GROUPS: [f64; 5] = [-1.4, -0.7, 0.0, 0.7, 1.4];
 
 /// Attention with scores in memory: two batched GEMMs, with a softmax (and dropout) between them.
-fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> Pair {
+fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> PassTimes {
     let a = &i.arch;
     let tokens = i.micro * i.seq / i.cp;
     // Computes the full square of scores and masks the upper half.
@@ -138,28 +138,28 @@ fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> Pair {
     let per_head = Gemm { m: i.seq / i.cp, n: i.seq, k: a.head_dim, batch: heads * i.micro };
     let scores = tokens * i.seq * heads;
     let efficiency = roofline::shape_efficiency(&i.accelerator, c, &per_head);
-    let rate = i.accelerator.peak(attended(i)) * roofline::best_fraction(&i.accelerator, c) * efficiency;
+    let rate = i.accelerator.peak(attention_precision(i)) * roofline::best_fraction(&i.accelerator, c) * efficiency;
     let multiply = whole * flops / rate;
     // Bytes per score. Forward: written, softmax read and written on the lower half, dropout read and written with a
     // 1-byte mask, read again. Backward: gradient written, dropout, softmax (two reads, one write), three reads.
     let (forward, backward) = if i.software.dropout { (11.0, 17.0) } else { (6.0, 12.0) };
     let traffic = |bytes: f64| roofline::memory_seconds(&i.accelerator, c, bytes * scores);
-    Pair { forward: multiply + traffic(forward), backward: 2.0 * multiply + traffic(backward), weights: 0.0 }
+    PassTimes { forward: multiply + traffic(forward), backward: 2.0 * multiply + traffic(backward), weights: 0.0 }
 }
 
 /// Format of operators that run in 16 bit even if layers use a narrower one: attention, the output layer. With a wider
 /// format of layers, the format of the layers.
-pub fn attended(i: &TrainingInput) -> Precision {
+pub fn attention_precision(i: &TrainingInput) -> Precision {
     match i.precision {
         wide @ (Precision::Fp32 | Precision::Tf32) => wide,
         _ => Precision::Bf16,
     }
 }
 
-fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, bytes: f64) -> Pair {
+fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, bytes: f64) -> PassTimes {
     let unfused = flops;
     // FLOPs that take the same time at the 16-bit rate.
-    let flops = flops * (i.accelerator.peak(Precision::Bf16) / i.accelerator.peak(attended(i))).max(1.0);
+    let flops = flops * (i.accelerator.peak(Precision::Bf16) / i.accelerator.peak(attention_precision(i))).max(1.0);
     if name == OpName::Recurrence {
         // Chunks of a linear mixer. The kernels of Mamba-2 take as long as FlashAttention-2 with 2048 keys (arXiv
         // 2405.21060, figure 10, on A100): half of its rate, with memory traffic counted separately. They use Ampere's
@@ -170,7 +170,7 @@ fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, by
             if matches!(i.accelerator.generation, Generation::Hopper | Generation::Blackwell) { hopper } else { 1.0 };
         let share = 0.5 * carried.clamp(0.05, 1.0);
         let forward = roofline::attention_seconds(&i.accelerator, c, flops / share, bytes);
-        return Pair { forward, backward: 2.5 * forward, weights: 0.0 };
+        return PassTimes { forward, backward: 2.5 * forward, weights: 0.0 };
     }
     if !i.software.fused_attention {
         return unfused_attention(i, c, unfused);
@@ -183,18 +183,18 @@ fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, by
     };
     let share = roofline::fused_attention_share(&i.accelerator, c, head, kernel);
     let forward = roofline::attention_seconds(&i.accelerator, c, flops / share, bytes);
-    Pair { forward, backward: forward * 2.5 * c.attention_backward, weights: 0.0 }
+    PassTimes { forward, backward: forward * 2.5 * c.attention_backward, weights: 0.0 }
 }
 
-fn traffic_pair(i: &TrainingInput, c: &Constants, bytes: f64) -> Pair {
+fn traffic_pair(i: &TrainingInput, c: &Constants, bytes: f64) -> PassTimes {
     let fused = if i.software.fused_elementwise { c.fused_traffic } else { c.eager_traffic };
     let forward = roofline::memory_seconds(&i.accelerator, c, bytes * fused);
     // The backward pass reads what the forward pass wrote, and the gradient.
-    Pair { forward, backward: 1.5 * forward, weights: 0.0 }
+    PassTimes { forward, backward: 1.5 * forward, weights: 0.0 }
 }
 
 /// Whether a matrix has an adapter: the projections of attention always, those of MLPs if `mlps`.
-fn adapted(name: OpName, mlps: bool) -> bool {
+fn has_adapter(name: OpName, mlps: bool) -> bool {
     match name {
         OpName::QueryKeyValue | OpName::OutputProjection => true,
         OpName::MlpUp | OpName::MlpDown | OpName::SharedUp | OpName::SharedDown => mlps,
@@ -205,10 +205,10 @@ fn adapted(name: OpName, mlps: bool) -> bool {
 /// Adds a low-rank adapter to a frozen matrix (LoRA, arXiv 2106.09685, section 4.1). The adapter's GEMMs are small, but
 /// it reads the input once more, and reads and writes the output to add its own. The backward pass reads the output's
 /// gradient and the input for the two weight gradients, and adds to the input's gradient.
-fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &Pair) -> Pair {
+fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &PassTimes) -> PassTimes {
     let (input, output) = (2.0 * g.batch * g.m * g.k, 2.0 * g.batch * g.m * g.n);
     let seconds = |bytes| roofline::memory_seconds(&i.accelerator, c, bytes) + 2.0 * c.kernel_gap;
-    Pair {
+    PassTimes {
         forward: plain.forward + seconds(input + 3.0 * output),
         backward: plain.backward + seconds(4.0 * input + 2.0 * output),
         weights: plain.weights,
@@ -217,10 +217,10 @@ fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &Pair) -> Pai
 
 /// Adds a separate kernel that unpacks the weights before every GEMM: it reads their `packed` bytes and writes them in
 /// the format of the GEMM. The input's gradient needs them again.
-fn with_unpacking(i: &TrainingInput, c: &Constants, g: &Gemm, packed: f64, plain: &Pair) -> Pair {
+fn with_unpacking(i: &TrainingInput, c: &Constants, g: &Gemm, packed: f64, plain: &PassTimes) -> PassTimes {
     let weights = g.batch * g.n * g.k;
     let seconds = roofline::memory_seconds(&i.accelerator, c, weights * (packed + i.weight_bytes)) + c.kernel_gap;
-    Pair { forward: plain.forward + seconds, backward: plain.backward + seconds, weights: plain.weights }
+    PassTimes { forward: plain.forward + seconds, backward: plain.backward + seconds, weights: plain.weights }
 }
 
 /// Share of an operator's forward pass that is recomputed.
@@ -251,12 +251,12 @@ fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
 }
 
 /// Sums the operators of `list` under the recomputation plan.
-pub fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
-    listed(i, c, list, precision, plan, &mut ())
+pub fn layer_time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
+    record_operators(i, c, list, precision, plan, &mut ())
 }
 
-/// As [`time`], and passes each operator to `sink`.
-fn listed(
+/// As [`layer_time`], and passes each operator to `sink`.
+fn record_operators(
     i: &TrainingInput,
     c: &Constants,
     list: &OpList,
@@ -270,7 +270,7 @@ fn listed(
             Work::Gemm(g) => {
                 let p = if op.name == OpName::Router { Precision::Bf16 } else { precision };
                 let mut pair = if g.batch > 1.0 { grouped_pair(i, c, &g, p) } else { gemm_pair(i, c, &g, p) };
-                if i.trained < 1.0 && adapted(op.name, i.adapted_mlps) {
+                if i.trained < 1.0 && has_adapter(op.name, i.adapted_mlps) {
                     pair = with_adapter(i, c, &g, &pair);
                 }
                 if let Some(bytes) = i.packed_bytes.filter(|_| !matches!(op.name, OpName::Logits | OpName::Router)) {
@@ -281,7 +281,7 @@ fn listed(
             Work::Attention { flops, bytes } => (attention_pair(i, c, op.name, flops, bytes), Class::Attention),
             Work::Vector { flops } => {
                 let forward = flops / (i.accelerator.peak(Precision::Fp32) * c.memory_fraction);
-                (Pair { forward, backward: 2.0 * forward, weights: 0.0 }, Class::Elementwise)
+                (PassTimes { forward, backward: 2.0 * forward, weights: 0.0 }, Class::Elementwise)
             }
             Work::Traffic { bytes } => {
                 let unfused = op.name == OpName::Dispatch && !i.software.fused_experts;
@@ -313,13 +313,13 @@ fn listed(
         // The host waits for the routing in the forward pass, and again where that is recomputed.
         let waits = op.name == OpName::Dispatch && i.software.synchronous_routing;
         let waiting = if waits { c.routing_issue * (1.0 + again) } else { 0.0 };
-        sum.kernels += launched(i, c, op) * (op.kernels * (3.0 + again) + waiting);
+        sum.kernels += host_launch_share(i, c, op) * (op.kernels * (3.0 + again) + waiting);
     }
     sum
 }
 
 /// Share of an operator's kernels that the host launches.
-fn launched(i: &TrainingInput, c: &Constants, op: &Op) -> f64 {
+fn host_launch_share(i: &TrainingInput, c: &Constants, op: &Op) -> f64 {
     let routed = op.name == OpName::Dispatch || matches!(op.work, Work::Gemm(g) if g.batch > 1.0);
     if !i.software.compiled || (i.software.eager_experts && routed) { 1.0 } else { c.compiled_kernels }
 }
@@ -349,7 +349,7 @@ pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mu
     let mut add = |layers: f64, list: &dyn Fn() -> OpList| {
         if layers > 0.0 {
             sink.share(layers / depth);
-            sum = sum.plus(&listed(i, c, &list(), i.precision, plan, sink).scaled(layers / depth));
+            sum = sum.plus(&record_operators(i, c, &list(), i.precision, plan, sink).scaled(layers / depth));
         }
     };
     if a.encoder_layers > 0.0 {
@@ -369,11 +369,11 @@ pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mu
     sum
 }
 
-/// Time of output layer and loss: never recomputed, and in the format of [`attended`].
+/// Time of output layer and loss: never recomputed, and in the format of [`attention_precision`].
 pub(super) fn head(i: &TrainingInput, c: &Constants, sink: &mut impl OperatorSink) -> LayerTime {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
     let list = ops::head(&i.arch, tokens, f64::from(i.tp), true);
-    listed(i, c, &list, attended(i), Plan::NONE, sink)
+    record_operators(i, c, &list, attention_precision(i), Plan::NONE, sink)
 }
 
 /// Operators of the mean layer, and of the output layer. `None` for convolutional networks, which are not made of

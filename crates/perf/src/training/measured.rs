@@ -14,7 +14,7 @@ pub fn best_mfu(accelerator: &Accelerator) -> Option<f64> {
     Some(match accelerator.generation {
         Generation::Volta => 0.39,
         // There are no training runs on Turing cards and Apple processors, which have no bf16 rate.
-        Generation::Workstation if !accelerator.has(Precision::Bf16) => return None,
+        Generation::Workstation if !accelerator.supports(Precision::Bf16) => return None,
         Generation::Workstation => 0.81,
         Generation::Ampere => 0.63,
         Generation::Hopper => 0.61,

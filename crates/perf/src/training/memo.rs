@@ -15,11 +15,11 @@ pub struct Memo {
     constants: Constants,
     step: Option<(TrainingInput, Step)>,
     passes: Option<(TrainingInput, Plan, Passes)>,
-    settled: Option<(TrainingInput, ResolvedPlan)>,
+    resolved: Option<(TrainingInput, ResolvedPlan)>,
 }
 
 impl Memo {
-    /// Returns the result of [`step::timed`].
+    /// Returns the result of [`step::step_with_passes`].
     fn step(&mut self, i: &TrainingInput, c: &Constants) -> Step {
         if self.constants != *c {
             *self = Memo { constants: *c, ..Memo::default() };
@@ -31,14 +31,14 @@ impl Memo {
         {
             return *step;
         }
-        let settled = self.settled(i, c);
-        let step = step::timed(i, c, settled, self.passes(i, c, settled.plan));
+        let resolved = self.resolved(i, c);
+        let step = step::step_with_passes(i, c, resolved, self.passes(i, c, resolved.plan));
         self.step = Some((read, step));
         step
     }
 
     /// Returns the result of [`ResolvedPlan::of`].
-    fn settled(&mut self, i: &TrainingInput, c: &Constants) -> ResolvedPlan {
+    fn resolved(&mut self, i: &TrainingInput, c: &Constants) -> ResolvedPlan {
         // Memory depends on the number of micro-batches only up to the maximum in flight, and not on the network.
         let most = if i.schedule == Schedule::AllForward { f64::INFINITY } else { 2.0 * i.pp };
         let read = TrainingInput {
@@ -47,14 +47,14 @@ impl Memo {
             global: i.micro_batches().min(most),
             ..*i
         };
-        if let Some((known, settled)) = &self.settled
+        if let Some((known, resolved)) = &self.resolved
             && same(known, &read)
         {
-            return *settled;
+            return *resolved;
         }
-        let settled = ResolvedPlan::of(i, c);
-        self.settled = Some((read, settled));
-        settled
+        let resolved = ResolvedPlan::of(i, c);
+        self.resolved = Some((read, resolved));
+        resolved
     }
 
     /// Returns the result of [`Passes::of`].

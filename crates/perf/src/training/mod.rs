@@ -29,7 +29,7 @@ pub use input::{Offload, Plan, Reshard, Software, TrainingInput};
 pub use layer::slice;
 pub use memo::{Memo, memoized};
 pub use optimizer::Optimizer;
-pub use step::{estimate, under};
+pub use step::{estimate, estimate_with_plan};
 pub use supported::{Unsupported, supported};
 pub use terms::{MicroBatch, token_flops};
 
@@ -43,9 +43,9 @@ impl TrainingInput {
     /// still run in 16 bit, which is faster than integers on some hardware.
     #[must_use]
     pub fn fastest_format(&self) -> Precision {
-        let (own, attended) = (self.precision, layer::attended(self));
-        let faster = self.accelerator.peak(attended) > self.accelerator.peak(own);
-        if own.is_narrow() && faster { attended } else { own }
+        let (own, attention_precision) = (self.precision, layer::attention_precision(self));
+        let faster = self.accelerator.peak(attention_precision) > self.accelerator.peak(own);
+        if own.is_narrow() && faster { attention_precision } else { own }
     }
 }
 

@@ -22,7 +22,7 @@ fn flops_per_weight(optimizer: Optimizer, a: &Architecture) -> f64 {
 
 impl Offload {
     /// Bandwidth to the host, bytes/s one way: PCIe x16 of the third to fifth generation by default.
-    fn link(&self, generation: Generation, c: &Constants) -> f64 {
+    fn host_link_bw(&self, generation: Generation, c: &Constants) -> f64 {
         if let Some(stated) = self.link_bw {
             return stated;
         }
@@ -36,7 +36,7 @@ impl Offload {
 
     /// Host memory bandwidth per accelerator, bytes/s. By default, eight accelerators share two sockets of DDR4-3200 or
     /// DDR5-4800 with eight channels.
-    fn host(&self, generation: Generation, c: &Constants) -> f64 {
+    fn host_memory_bw(&self, generation: Generation, c: &Constants) -> f64 {
         if let Some(stated) = self.host_bw {
             return stated;
         }
@@ -49,7 +49,7 @@ impl Offload {
 }
 
 /// Number of weights whose optimizer states one accelerator holds and updates.
-fn owned(i: &TrainingInput, local: &LocalParams) -> f64 {
+fn owned_weights(i: &TrainingInput, local: &LocalParams) -> f64 {
     let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { i.shard_ranks(ranks).max(1.0) };
     ((local.dense + local.embedding) / shard(i.dp * i.cp)
         + local.experts / shard(i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)))
@@ -58,7 +58,7 @@ fn owned(i: &TrainingInput, local: &LocalParams) -> f64 {
 
 /// Time of the update on the device, s: states are read and written once, memory-bound. Excludes the offloaded share.
 pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> f64 {
-    let owned = owned(i, local);
+    let owned = owned_weights(i, local);
     // Read and write the states, read the gradient twice (norm and update), write the weight.
     let bytes = owned * (2.0 * i.optimizer_bytes + 2.0 * i.grad_bytes + i.weight_bytes);
     let flops = owned * flops_per_weight(i.optimizer, &i.arch);
@@ -75,8 +75,8 @@ pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl
         return 0.0;
     }
     let local = LocalParams::of(i);
-    let owned = owned(i, &local);
-    let (link, host) = (o.link(i.accelerator.generation, c), o.host(i.accelerator.generation, c));
+    let owned = owned_weights(i, &local);
+    let (link, host) = (o.host_link_bw(i.accelerator.generation, c), o.host_memory_bw(i.accelerator.generation, c));
     let hide = |seconds: f64, beside: f64| (seconds - c.overlap_share * beside).max(0.0);
     let share = o.optimizer.clamp(0.0, 1.0);
     // Gradients are sent in 16 bit during the last backward pass, the host updates, and weights are sent back.
@@ -84,7 +84,7 @@ pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl
     let update = share * owned * (2.0 * i.optimizer_bytes + i.grad_bytes + i.weight_bytes) / host;
     let back = share * owned * i.weight_bytes / link;
     // In every micro-batch: weights in for forward and backward, gradients out; kept activations out and in.
-    let ranks = if i.held_sharding() == Sharding::Zero3 { (i.dp * i.cp).max(1.0) } else { 1.0 };
+    let ranks = if i.persistent_sharding() == Sharding::Zero3 { (i.dp * i.cp).max(1.0) } else { 1.0 };
     let streamed = o.weights.clamp(0.0, 1.0) * local.total() / ranks * (2.0 * i.weight_bytes + 2.0 * i.trained);
     let kept = o.activations.clamp(0.0, 1.0) * 2.0 * activations();
     let each = (streamed + kept) / link;

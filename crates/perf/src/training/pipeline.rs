@@ -4,7 +4,7 @@ use super::{Schedule, TrainingInput};
 use atlas_core::count::Count;
 
 /// Number of micro-batches whose activations `stage` holds at the same time. For [`Schedule::ZeroBubble`] this is the
-/// minimum; see [`most_in_flight`].
+/// minimum; see [`max_in_flight`].
 #[must_use]
 pub fn in_flight(i: &TrainingInput, stage: f64) -> f64 {
     let (p, v, m) = (i.pp, i.vpp.max(Count::ONE), i.micro_batches());
@@ -30,7 +30,7 @@ pub fn in_flight(i: &TrainingInput, stage: f64) -> f64 {
 /// Maximum useful number of micro-batches in flight: 2 p - 1 for zero bubble (arXiv 2401.10241, ZB-H2), else
 /// [`in_flight`].
 #[must_use]
-pub fn most_in_flight(i: &TrainingInput) -> f64 {
+pub fn max_in_flight(i: &TrainingInput) -> f64 {
     let least = in_flight(i, 0.0);
     if i.schedule == Schedule::ZeroBubble && i.pp > 1.0 && i.vpp <= 1.0 {
         f64::min(2.0 * i.pp - 1.0, i.micro_batches()).max(least)
@@ -42,7 +42,7 @@ pub fn most_in_flight(i: &TrainingInput) -> f64 {
 /// Whether the number of micro-batches is a multiple of the group size of interleaved chunks, as frameworks require
 /// (`forward_backward_pipelining_with_interleaving`). If all forward passes run first, any number is allowed.
 #[must_use]
-pub fn full_groups(i: &TrainingInput) -> bool {
+pub fn micro_batches_fill_groups(i: &TrainingInput) -> bool {
     i.pp <= 1.0 || i.vpp <= 1.0 || i.schedule == Schedule::AllForward || i.micro_batches() % i.pp == 0.0
 }
 
@@ -76,7 +76,7 @@ impl Pass {
 
 /// Times from which the bubble is computed, s.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Pace {
+pub(super) struct PipelineTimes {
     /// One micro-batch on the first stage.
     pub(super) first: Pass,
     /// One micro-batch on the last stage, including the output layer.
@@ -88,7 +88,7 @@ pub(super) struct Pace {
     /// Delay by the host on the slowest stage.
     pub(super) host: f64,
     /// Delay by the host on the first and on the last stage.
-    pub(super) host_of_ends: [f64; 2],
+    pub(super) end_stage_host_delay: [f64; 2],
     /// One transfer between two stages.
     pub(super) hop: f64,
     /// Share of a transfer that overlaps with other passes, if there are any.
@@ -103,7 +103,7 @@ fn busy(stage: &Pass, host: f64) -> Pass {
 }
 
 /// Time per step in which the slowest stage is idle, s.
-pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
+pub(super) fn bubble(i: &TrainingInput, pace: &PipelineTimes) -> f64 {
     let (p, v, m) = (i.pp, i.vpp.max(Count::ONE), i.micro_batches());
     if p <= 1.0 {
         return 0.0;
@@ -139,8 +139,8 @@ pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
 
 /// Idle time of the slowest stage with separate weight gradients and an optimizer per stage, so that the end of a step
 /// overlaps with the beginning of the next (arXiv 2401.10241, sections 2.2 and 4), s.
-fn zero_bubble(p: f64, m: f64, pace: &Pace) -> f64 {
-    let Pace { first, last, path, host_of_ends: [host_first, host_last], .. } = pace;
+fn zero_bubble(p: f64, m: f64, pace: &PipelineTimes) -> f64 {
+    let PipelineTimes { first, last, path, end_stage_host_delay: [host_first, host_last], .. } = pace;
     let (busy_first, busy_last) = (busy(first, *host_first), busy(last, *host_last));
     // The first stage runs as many forward passes as may be in flight, waits for the first gradient, then runs the
     // rest.
@@ -186,8 +186,8 @@ mod tests {
         assert_eq!(last(Schedule::OneForwardOneBackward, 1), 1.0);
         assert_eq!(last(Schedule::OneForwardOneBackward, 4), 25.0 / 4.0);
         assert_eq!(last(Schedule::ZeroBubble, 1), 8.0);
-        assert_eq!(most_in_flight(&job(Schedule::ZeroBubble, 8, 1, 64.0)), 15.0);
-        assert_eq!(most_in_flight(&job(Schedule::ZeroBubble, 8, 1, 10.0)), 10.0);
+        assert_eq!(max_in_flight(&job(Schedule::ZeroBubble, 8, 1, 64.0)), 15.0);
+        assert_eq!(max_in_flight(&job(Schedule::ZeroBubble, 8, 1, 10.0)), 10.0);
     }
 
     #[test]

@@ -15,12 +15,12 @@ pub fn chunk_layers(i: &TrainingInput, k: f64) -> f64 {
     if i.pp > 1.0 && (i.first_layers.is_some() || i.last_layers.is_some()) {
         return stage_layers(i, k % i.pp) / i.vpp.max(Count::ONE);
     }
-    if !uneven(depth, n) {
+    if !distributes_remainder(depth, n) {
         return depth / n;
     }
     let all = depth.round() + 2.0;
-    let longer = one(k >= n - all % n);
-    let end = one(k < 0.5 || k > n - 1.5);
+    let longer = indicator(k >= n - all % n);
+    let end = indicator(k < 0.5 || k > n - 1.5);
     (all / n).floor() + longer - end
 }
 
@@ -38,27 +38,29 @@ pub fn stage_layers(i: &TrainingInput, stage: f64) -> f64 {
         (_, Some(layers)) if last => return f64::from(layers),
         (stated, other) => {
             let rest = depth - stated.unwrap_or(Count::ZERO) - other.unwrap_or(Count::ZERO);
-            let stages = p - one(stated.is_some()) - one(other.is_some());
+            let stages = p - indicator(stated.is_some()) - indicator(other.is_some());
             return (rest / stages.max(1.0)).max(0.0);
         }
     }
     let n = p * v;
-    if !uneven(depth, n) {
+    if !distributes_remainder(depth, n) {
         return depth / p;
     }
     let all = depth.round() + 2.0;
     let longer = all % n;
-    v * (all / n).floor() + (longer / p).floor() + one(stage >= p - longer % p) - one(first) - one(last)
+    v * (all / n).floor() + (longer / p).floor() + indicator(stage >= p - longer % p)
+        - indicator(first)
+        - indicator(last)
 }
 
 /// The first of the longest stages between the first and the last; `None` without such stages.
-pub(crate) fn longest_middle(i: &TrainingInput) -> Option<f64> {
+pub(crate) fn longest_middle_stage(i: &TrainingInput) -> Option<f64> {
     let (p, n) = (i.pp, chunks(i));
     if p <= 2.0 {
         return None;
     }
     let stated = i.first_layers.is_some() || i.last_layers.is_some();
-    if stated || !uneven(i.arch.depth(), n) {
+    if stated || !distributes_remainder(i.arch.depth(), n) {
         return Some(1.0);
     }
     let longer = (i.arch.depth().round() + 2.0) % n % p;
@@ -72,12 +74,12 @@ fn chunks(i: &TrainingInput) -> f64 {
 
 /// Whether the number of layers is not divisible by `n`, and the embedding and output layer count as layers. With more
 /// chunks than layers including those two, there is no distribution, and the mean is used.
-fn uneven(depth: f64, n: f64) -> bool {
+fn distributes_remainder(depth: f64, n: f64) -> bool {
     let even = depth / n;
     n >= 2.0 && (even - even.round()).abs() >= 1e-9 && depth.round() + 2.0 >= n
 }
 
-fn one(yes: bool) -> f64 {
+fn indicator(yes: bool) -> f64 {
     f64::from(u8::from(yes))
 }
 
@@ -124,7 +126,7 @@ mod tests {
                     assert!((own - layers).abs() < 1e-9, "{i:?} {stage}");
                 }
                 let most = all.iter().skip(1).take(pp as usize - 2).copied().fold(0.0, f64::max);
-                let found = longest_middle(&i).and_then(|stage| all.get(stage as usize).copied());
+                let found = longest_middle_stage(&i).and_then(|stage| all.get(stage as usize).copied());
                 assert_eq!(found.unwrap_or(0.0), if pp > 2 { most } else { 0.0 }, "{layers} {pp} {vpp}");
             }
         }

@@ -1,7 +1,7 @@
 //! The time of one optimizer step: micro-batches in the pipeline, data parallelism, optimizer, host.
 
 use super::layer::LayerTime;
-use super::pipeline::{self, Pace, Pass};
+use super::pipeline::{self, Pass, PipelineTimes};
 use super::stages::stage_layers;
 use super::terms::token_flops;
 use super::{
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::constants::Constants;
 use crate::memory;
-use crate::memory::{Ends, LocalParams, MemoryBreakdown};
+use crate::memory::{LocalParams, MemoryBreakdown, PeakStages};
 use crate::roofline;
 
 /// Resolves the recomputation: as stated, or the minimum for which the upper bound on memory fits. [`Recompute::Auto`]
 /// starts with no recomputation, [`Recompute::Selective`] with the cheap operators. MLPs are added next, then whole
 /// layers.
-fn resolve(i: &TrainingInput, ends: &Ends<'_>) -> Plan {
+fn resolve(i: &TrainingInput, ends: &PeakStages<'_>) -> Plan {
     if let Some(layers) = i.recompute_layers {
         let others = if i.recompute == Recompute::Selective { Plan::SELECTIVE } else { Plan::NONE };
         let full_share = (layers / i.arch.depth().max(1.0)).clamp(0.0, 1.0);
@@ -54,7 +54,7 @@ fn host_excess(device: f64, host: f64) -> f64 {
 
 /// Time of accumulating weight gradients in fp32 per micro-batch, s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Sums {
+pub struct AccumulationTime {
     /// Mean layer.
     pub layer: f64,
     /// Embedding or output layer, on the first or last stage.
@@ -63,9 +63,9 @@ pub struct Sums {
 
 /// Time of accumulating gradients. A fused sum is read and written once, less the 2 bytes of the 16-bit result that the
 /// GEMM's traffic already includes. Fully sharded gradients are reduced instead.
-pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Sums {
-    if i.held_sharding() == Sharding::Zero3 || i.micro_batches() <= 1.0 {
-        return Sums::default();
+pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> AccumulationTime {
+    if i.persistent_sharding() == Sharding::Zero3 || i.micro_batches() <= 1.0 {
+        return AccumulationTime::default();
     }
     let each = if i.software.fused_sums {
         (2.0 * i.grad_bytes - 2.0).max(0.0)
@@ -75,7 +75,7 @@ pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Su
     };
     let seconds = |weights: f64| roofline::memory_seconds(&i.accelerator, c, weights * i.trained * each);
     let layers = (i.arch.depth() / i.pp).max(1e-9);
-    Sums { layer: seconds(local.dense + local.experts) / layers, head: seconds(local.embedding) }
+    AccumulationTime { layer: seconds(local.dense + local.experts) / layers, head: seconds(local.embedding) }
 }
 
 /// Number of collectives that the host launches per layer and micro-batch.
@@ -101,7 +101,7 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: co
     // Per-step traffic: gradients of interleaved chunks become ready one by one while the pipeline drains.
     let draining = if i.vpp > 1.0 { f64::from(i.pp).min(m) } else { 1.0 };
     // Fully sharded models share SMs and links with their own gathers. In other cases the traffic is low.
-    let slowdown = if i.held_sharding() == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
+    let slowdown = if i.persistent_sharding() == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
     // Gathered weights are exposed unless the software overlaps them with the next forward pass.
     let waited = if i.software.overlap_parameters { 0.0 } else { t.gather };
     waited + hide(t.per_step - waited, once * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)
@@ -118,12 +118,12 @@ pub(super) struct ResolvedPlan {
 impl ResolvedPlan {
     /// Resolves the plan with [`resolve`].
     pub(super) fn of(i: &TrainingInput, c: &Constants) -> ResolvedPlan {
-        let stages = Ends::of(i, c);
-        ResolvedPlan::under(&stages, resolve(i, &stages))
+        let stages = PeakStages::of(i, c);
+        ResolvedPlan::with_plan(&stages, resolve(i, &stages))
     }
 
-    fn under(stages: &Ends<'_>, plan: Plan) -> ResolvedPlan {
-        let (memory, in_flight) = stages.filled(&plan);
+    fn with_plan(stages: &PeakStages<'_>, plan: Plan) -> ResolvedPlan {
+        let (memory, in_flight) = stages.with_extra_micro_batches(&plan);
         ResolvedPlan { plan, memory, in_flight }
     }
 }
@@ -167,14 +167,14 @@ pub(super) struct Step {
 
 /// Estimates one step.
 pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
-    let settled = ResolvedPlan::of(i, c);
-    report(i, &timed(i, c, settled, Passes::of(i, c, settled.plan)))
+    let resolved = ResolvedPlan::of(i, c);
+    report(i, &step_with_passes(i, c, resolved, Passes::of(i, c, resolved.plan)))
 }
 
 /// Estimates one step under a resolved plan, regardless of the requested recomputation and of whether it fits in
 /// memory.
-pub fn under(i: &TrainingInput, c: &Constants, plan: Plan) -> TrainingEstimate {
-    report(i, &timed(i, c, ResolvedPlan::under(&Ends::of(i, c), plan), Passes::of(i, c, plan)))
+pub fn estimate_with_plan(i: &TrainingInput, c: &Constants, plan: Plan) -> TrainingEstimate {
+    report(i, &step_with_passes(i, c, ResolvedPlan::with_plan(&PeakStages::of(i, c), plan), Passes::of(i, c, plan)))
 }
 
 /// Creates the estimate of a step with the global batch of `i`.
@@ -205,8 +205,8 @@ pub(super) fn report(i: &TrainingInput, of: &Step) -> TrainingEstimate {
 }
 
 /// Computes the step for a resolved plan and the times of its passes.
-pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: ResolvedPlan, passes: Passes) -> Step {
-    let ResolvedPlan { plan, memory, in_flight } = settled;
+pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: ResolvedPlan, passes: Passes) -> Step {
+    let ResolvedPlan { plan, memory, in_flight } = resolved;
     let m = i.micro_batches();
     let f = comm::fabric(i, c);
     let (one, head) = (passes.layer, passes.head);
@@ -215,8 +215,8 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: ResolvedPlan, pas
 
     let tensor = comm::tensor(i, c, &f, plan);
     let context = comm::context(i, c, &f, plan, one.attention);
-    let expert = comm::expert_shown(i, c, moe_share * comm::expert(i, c, &f, plan), one.total());
-    let (far, hop) = comm::hops(i, &f);
+    let expert = comm::exposed_expert_seconds(i, c, moe_share * comm::expert(i, c, &f, plan), one.total());
+    let (far, hop) = comm::pipeline_hop_seconds(i, &f);
     let transfer = comm::pipeline(i, c, far);
     let each = accumulation(i, c, &local);
     let per_layer = one.total() + tensor + context + expert;
@@ -224,13 +224,13 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: ResolvedPlan, pas
     // layers.
     let last = stage_layers(i, i.pp - 1.0) + i.mtp_layers;
     let head = head.scaled(i.output_layers());
-    let each = Sums { head: each.head * i.output_layers(), ..each };
+    let each = AccumulationTime { head: each.head * i.output_layers(), ..each };
     let before = if i.pp == 1.0 { last } else { stage_layers(i, i.pp - 2.0).max(stage_layers(i, 0.0)) };
     let ends = last * (per_layer + each.layer) + head.total() + each.head;
     // With a bidirectional pipeline, a device runs half of the micro-batches through a stage of each direction.
     let (last, head, each, ends) = if i.copies() > 1.0 {
         let (first, stage) = (stage_layers(i, 0.0) * (per_layer + each.layer), 0.5 * (last + stage_layers(i, 0.0)));
-        (stage, head.scaled(0.5), Sums { head: 0.5 * each.head, ..each }, 0.5 * (ends + first))
+        (stage, head.scaled(0.5), AccumulationTime { head: 0.5 * each.head, ..each }, 0.5 * (ends + first))
     } else {
         (last, head, each, ends)
     };
@@ -275,10 +275,13 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: ResolvedPlan, pas
         weights: output_layer.weights + each.head,
     };
     let (first, last) = (encoding.plus(&layer, first), ending.plus(&layer, last));
-    let pace = Pace {
+    let pace = PipelineTimes {
         first,
         last,
-        host_of_ends: [host_excess(first.total() + transfer, of_first), host_excess(last.total() + transfer, of_last)],
+        end_stage_host_delay: [
+            host_excess(first.total() + transfer, of_first),
+            host_excess(last.total() + transfer, of_last),
+        ],
         path: ending.plus(&layer, i.arch.depth() + i.mtp_layers).plus(&encoding, 1.0),
         slowest: stage.total() + sums + layers * (tensor + context + expert) + encoded,
         host,

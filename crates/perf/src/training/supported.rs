@@ -3,7 +3,7 @@
 use atlas_core::count::Count;
 use thiserror::Error;
 
-use super::pipeline::full_groups;
+use super::pipeline::micro_batches_fill_groups;
 use super::{ContextExchange, TrainingInput};
 use crate::accelerator::{Accelerator, Precision};
 
@@ -11,7 +11,7 @@ use crate::accelerator::{Accelerator, Precision};
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Unsupported {
     /// The accelerator does not multiply in the requested format.
-    #[error("the accelerator has no rate for {} matrix multiplication{}", name(*.precision), instead(*.has))]
+    #[error("the accelerator has no rate for {} matrix multiplication{}", name(*.precision), fallback_hint(*.has))]
     Precision {
         /// The requested format.
         precision: Precision,
@@ -90,16 +90,16 @@ fn formats(i: &TrainingInput) -> Result<(), Unsupported> {
         return Err(Unsupported::StorageOnly(i.precision));
     }
     let a = &i.accelerator;
-    let lacks = |precision| Unsupported::Precision { precision, has: nearest(a) };
-    if !a.has(i.precision) {
+    let lacks = |precision| Unsupported::Precision { precision, has: nearest_wide_format(a) };
+    if !a.supports(i.precision) {
         return Err(lacks(i.precision));
     }
     // The output layer runs in 16 bit, or in a wider format.
-    if nearest(a).is_none() {
+    if nearest_wide_format(a).is_none() {
         return Err(lacks(Precision::Bf16));
     }
     // Recurrences run on vector units in 32 bit.
-    if i.arch.linear.is_some_and(|linear| linear.vector_flops() > 0.0) && !a.has(Precision::Fp32) {
+    if i.arch.linear.is_some_and(|linear| linear.vector_flops() > 0.0) && !a.supports(Precision::Fp32) {
         return Err(lacks(Precision::Fp32));
     }
     Ok(())
@@ -132,15 +132,17 @@ fn stages(i: &TrainingInput) -> Result<(), Unsupported> {
     if i.cp > 1.0 && i.context_exchange == ContextExchange::AllToAll && i.arch.heads % ranks > 0.0 {
         return Err(Unsupported::IndivisibleHeads { heads: f64::from(i.arch.heads), ranks });
     }
-    if !full_groups(i) {
+    if !micro_batches_fill_groups(i) {
         return Err(Unsupported::Interleaving { micro_batches: i.micro_batches(), stages: f64::from(i.pp) });
     }
     Ok(())
 }
 
 /// The first format of 16 bit or wider that an accelerator supports.
-fn nearest(a: &Accelerator) -> Option<Precision> {
-    [Precision::Bf16, Precision::Fp16, Precision::Tf32, Precision::Fp32].into_iter().find(|precision| a.has(*precision))
+fn nearest_wide_format(a: &Accelerator) -> Option<Precision> {
+    [Precision::Bf16, Precision::Fp16, Precision::Tf32, Precision::Fp32]
+        .into_iter()
+        .find(|precision| a.supports(*precision))
 }
 
 fn name(precision: Precision) -> &'static str {
@@ -157,7 +159,7 @@ fn name(precision: Precision) -> &'static str {
     }
 }
 
-fn instead(has: Option<Precision>) -> String {
+fn fallback_hint(has: Option<Precision>) -> String {
     has.map_or_else(String::new, |precision| format!("; it has {}", name(precision)))
 }
 

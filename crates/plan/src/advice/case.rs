@@ -98,7 +98,7 @@ impl<'a> Case<'a> {
 
     /// Whether the device supports a format, at a higher rate than 16-bit formats.
     pub(super) fn gains_from(&self, precision: Precision) -> bool {
-        self.device.has(precision) && self.device.peak(precision) > 1.01 * self.device.peak(Precision::Bf16)
+        self.device.supports(precision) && self.device.peak(precision) > 1.01 * self.device.peak(Precision::Bf16)
     }
 
     /// Concurrent requests.

@@ -235,10 +235,10 @@ fn training_memory(case: &Case<'_>) -> CandidateValues {
 /// Narrower weight formats that the device or its kernels support.
 fn narrower_formats(case: &Case<'_>) -> Vec<Setting> {
     let mut names: Vec<&'static str> = Vec::new();
-    if case.format.name() != "fp8" && case.device.has(Precision::Fp8) {
+    if case.format.name() != "fp8" && case.device.supports(Precision::Fp8) {
         names.push("fp8");
     }
-    if case.device.has(Precision::Fp4) {
+    if case.device.supports(Precision::Fp4) {
         names.push("fp4");
     } else {
         names.push("int4");

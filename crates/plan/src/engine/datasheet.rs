@@ -76,7 +76,7 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
         generation: generation(sheet),
         flops,
         mem_bytes: sheet.memory.gb * 1e9,
-        usable: sheet.memory.usable_gib.map_or(1.0, |usable| usable / sheet.memory.gb),
+        usable_share: sheet.memory.usable_gib.map_or(1.0, |usable| usable / sheet.memory.gb),
         mem_bw: positive(sheet.memory.bw_gbytes_per_sec).unwrap_or(0.0) * 1e9,
         cores: positive(sheet.cores).unwrap_or(1.0),
         cache_bytes: positive(sheet.cache_mb).unwrap_or(0.0) * 1e6,

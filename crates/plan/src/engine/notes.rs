@@ -339,13 +339,13 @@ fn dashboard(scenario: &Scenario) -> Vec<String> {
         answer.bottleneck.name()
     )];
     notes.extend(answer.warnings(&input).into_iter().map(|described| format!("dashboard warning: {described}")));
-    let inflated = input.batch / input.worked();
+    let inflated = input.batch / input.computed_sequences();
     if inflated != 1.0 {
         notes.push(format!(
             "the dashboard counts the tokens of {} sequences but the work of {}: the work is not divided among devices, so \
              tokens/s are {inflated} times too high",
             input.batch,
-            input.worked()
+            input.computed_sequences()
         ));
     }
     if scenario.mode() == Mode::Inference {

@@ -12,7 +12,7 @@ use atlas_core::sort;
 use atlas_core::units;
 use atlas_document::Node;
 use atlas_perf::accelerator::Generation;
-use atlas_perf::constants::Listed;
+use atlas_perf::constants::ListedConstant;
 use atlas_perf::efficiency::factor_of;
 
 /// Location in a file.
@@ -64,7 +64,7 @@ pub enum Origin {
         source: Option<String>,
     },
     /// Constant of the engine.
-    Constant(Listed),
+    Constant(ListedConstant),
     /// Assumption for a value that no file states.
     Default(&'static str),
     /// Value of the engine without a further derivation; the text describes how it is computed.
@@ -87,7 +87,7 @@ impl fmt::Display for Origin {
 }
 
 /// Description and source of a constant.
-fn described(listed: &Listed) -> (&'static str, &'static str) {
+fn described(listed: &ListedConstant) -> (&'static str, &'static str) {
     match listed.origin.split_once("Origin:") {
         Some((what, origin)) => (what.trim().trim_end_matches('.'), origin.trim().trim_end_matches('.')),
         None => (listed.origin, "documented"),
@@ -358,7 +358,7 @@ pub(super) fn of_products(generation: Generation) -> &'static str {
 }
 
 /// Constants by name.
-pub(crate) fn constants(listed: impl Iterator<Item = Listed> + Clone, names: &[&'static str]) -> Vec<Term> {
+pub(crate) fn constants(listed: impl Iterator<Item = ListedConstant> + Clone, names: &[&'static str]) -> Vec<Term> {
     debug_assert!(
         names.iter().all(|name| listed.clone().any(|one| one.name == *name)),
         "a name of {names:?} is no constant"

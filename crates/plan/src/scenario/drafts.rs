@@ -29,7 +29,7 @@ impl Scenario {
             tokens: stated.draft_tokens.unwrap_or(Count::ZERO),
             acceptance: stated.draft_acceptance.or(published.map(|d| d.acceptance)).unwrap_or(usual),
             decline: stated.draft_decline.or(published.map(|d| d.decline)).unwrap_or(0.0),
-            most_batch: stated.draft_max_batch,
+            max_batch: stated.draft_max_batch,
             draft_cost: self
                 .model
                 .as_ref()

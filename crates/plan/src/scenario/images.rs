@@ -2,11 +2,11 @@
 
 use super::{Parts, Phase, Scenario};
 use crate::engine::datasheet;
-use atlas_catalog::images::{Images as Reader, Sizes};
+use atlas_catalog::images::{ImageSizes, Images as Reader};
 use atlas_config::Mode;
 use atlas_perf::arch::Architecture;
 use atlas_perf::training::images;
-use atlas_perf::vision::{Encoded, Images};
+use atlas_perf::vision::{EncoderInput, Images};
 
 /// Vision encoder of the model of a scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,21 +34,25 @@ impl Vision {
     /// Native side length of the encoder's images, pixels.
     #[must_use]
     pub fn default_size(&self) -> f64 {
-        f64::from(self.reader.usual_size())
+        f64::from(self.reader.default_image_size())
     }
 
     /// Whether the model scales all images to one size, so that each yields the same number of tokens.
     #[must_use]
     pub fn scales_images(&self) -> bool {
-        self.reader.sizes == Sizes::Fixed
+        self.reader.sizes == ImageSizes::Fixed
     }
 
     /// Work and tokens of `count` images with side length `side`, in pixels.
     fn images(&self, count: f64, side: f64, trained: bool) -> Images {
-        let cut = self.reader.cut(side);
-        let encoded =
-            Encoded { pieces: count * cut.pieces, patches: cut.patches, tokens: cut.tokens, projector: self.projector };
-        images::encoded(&self.encoder, &encoded, trained)
+        let cut = self.reader.tiling(side);
+        let encoded = EncoderInput {
+            pieces: count * cut.pieces,
+            patches: cut.patches,
+            tokens: cut.tokens,
+            projector: self.projector,
+        };
+        images::image_work(&self.encoder, &encoded, trained)
     }
 }
 

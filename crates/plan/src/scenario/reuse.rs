@@ -38,7 +38,7 @@ impl Phase {
 
     /// Whether requests are routed to the replica that has the longest prefix of their prompt in its cache.
     #[must_use]
-    pub fn routed_by_prefix(&self) -> bool {
+    pub fn prefix_aware_routing(&self) -> bool {
         self.plan.serving.routing == Some(Routing::Prefix)
     }
 }

@@ -10,7 +10,7 @@ use atlas_config::Mode;
 use atlas_core::field::{DefaultValue, Field, Slot};
 use atlas_core::plan::{Engine, Format, LoadKind, Preset, PriceBasis, Trained};
 use atlas_core::plan_spec::PlanSpec;
-use atlas_perf::serving::formats::{half_on, stored_bytes};
+use atlas_perf::serving::formats::{stored_bytes, supported_16_bit_format};
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
 use atlas_perf::traits::{Accumulation, StepLaunch};
 
@@ -349,7 +349,9 @@ impl Scenario {
                 let adapters = phase.plan.trained == Some(Trained::Lora);
                 let multiplied = phase.plan.format.filter(|format| !(adapters && *format == Format::Int4));
                 phase.plan.compute.or(multiplied).unwrap_or_else(|| {
-                    self.machine.as_ref().map_or(Format::Bf16, |machine| half_on(&machine.device, Format::Bf16))
+                    self.machine
+                        .as_ref()
+                        .map_or(Format::Bf16, |machine| supported_16_bit_format(&machine.device, Format::Bf16))
                 })
             }
         }

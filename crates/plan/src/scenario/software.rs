@@ -14,7 +14,7 @@ use atlas_core::plan::{
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::roofline::FusedAttention;
-use atlas_perf::serving::formats::{Refused, Stated, formats, half_on, supported};
+use atlas_perf::serving::formats::{Refused, Stated, formats, supported, supported_16_bit_format};
 use atlas_perf::serving::{Admission, AllReduce, Formats, Gathering, KernelLibrary, Layout, Stack, StepInputs};
 use atlas_perf::training::Software as TrainingSoftware;
 use atlas_perf::traits::GraphCapture as ServingGraphs;
@@ -84,7 +84,8 @@ impl ActiveSoftware {
             Mode::Training => "generic-training",
             Mode::Inference => "generic-serving",
         };
-        let runs = |name: &&&str| resolved(name).is_some_and(|(_, found)| !found.lacks(&sheet.vendor));
+        let runs =
+            |name: &&&str| resolved(name).is_some_and(|(_, found)| !found.is_unsupported_by_vendor(&sheet.vendor));
         let supported = usual.iter().find(runs).copied();
         let known = stated.or(supported).or(usual.first().copied()).and_then(resolved);
         let unknown = known.is_none();
@@ -93,7 +94,7 @@ impl ActiveSoftware {
             name: name.into(),
             release_assumed: found.release_assumed(),
             family_assumed: stated.is_none() || unknown,
-            unsupported_on: found.lacks(&sheet.vendor).then(|| sheet.vendor.as_str().into()),
+            unsupported_on: found.is_unsupported_by_vendor(&sheet.vendor).then(|| sheet.vendor.as_str().into()),
             usual: supported,
             training: found.training.unwrap_or_default().tuned,
             serving: found.serving.unwrap_or_default().tuned,
@@ -121,7 +122,7 @@ pub struct ServingDefaults {
     /// Whether the experts of a mixture are computed sequentially.
     pub sequential_experts: bool,
     /// Whether decode attention reads the KV cache once per group of query heads.
-    pub grouped_decode: bool,
+    pub grouped_query_decode: bool,
     /// Whether GEMMs with few rows use tuned kernels.
     pub tuned_products: bool,
     /// How the host prepares the inputs of a step.
@@ -145,7 +146,7 @@ pub struct ServingDefaults {
     /// Whether a sequence is admitted only if its whole output fits.
     pub reserve_output: bool,
     /// Whether layers with a sliding window keep the KV cache of the whole sequence.
-    pub whole_windows: bool,
+    pub full_window_cache: bool,
     /// Format of the weights in effect.
     pub format: Format,
     /// Requested format, if it was replaced by another of the same width that the device supports.
@@ -194,7 +195,7 @@ impl ServingDefaults {
             graphs: if captured { t.decode_graphs } else { ServingGraphs::None },
             eager_prompts: t.prompts == PromptLaunch::Eager,
             sequential_experts: t.experts == ExpertProducts::Sequential,
-            grouped_decode: t.decode_attention == DecodeAttention::Grouped,
+            grouped_query_decode: t.decode_attention == DecodeAttention::Grouped,
             tuned_products: t.small_products == SmallProducts::Tuned,
             inputs: t.inputs,
             kernels: t.kernels,
@@ -206,7 +207,7 @@ impl ServingDefaults {
             attention: fused_attention(t.attention),
             python_executor: t.runtime == Stack::Compiled && t.executor == Executor::Python,
             reserve_output: t.reserve_output,
-            whole_windows: t.window_cache == WindowCache::Whole,
+            full_window_cache: t.window_cache == WindowCache::Whole,
             format,
             substitute_for: None,
             refused: None,
@@ -229,8 +230,8 @@ impl ServingDefaults {
         let (plan, context) = phase;
         let device = &machine.device;
         let requested = plan.format.or(native).unwrap_or(Format::Bf16);
-        let format = half_on(device, requested);
-        let compute = plan.compute.map(|compute| half_on(device, compute));
+        let format = supported_16_bit_format(device, requested);
+        let compute = plan.compute.map(|compute| supported_16_bit_format(device, compute));
         let experts = plan.experts;
         let stated = Stated { weights: format, experts, bits: plan.weight_bits, compute, kv: plan.kv };
         ServingDefaults {

@@ -164,7 +164,7 @@ impl Plan {
         }
         let system = work.input.system;
         for (name, count) in named {
-            let Some(sheet) = catalog.accelerator_meant(name, None) else {
+            let Some(sheet) = catalog.find_accelerator_by_description(name, None) else {
                 let unknown = catalog.accelerator(name).err().map(|problem| problem.to_string());
                 problems.push(format!("--hosts: {}", unknown.unwrap_or_default()));
                 continue;
@@ -227,7 +227,7 @@ fn serving_input(
     notes: &mut Vec<String>,
     problems: &mut Vec<String>,
 ) -> event_serving::Input {
-    let constants = Constants::with(&scenario.efficiency.serving);
+    let constants = Constants::with_factors(&scenario.efficiency.serving);
     let mut input = event_serving::Input::of(system, &constants, REQUESTS);
     if let Some(isl) = options.isl {
         input.lengths.isl = isl.0;

@@ -436,7 +436,7 @@ fn known(model_type: &str, catalog: &Catalog) -> Result<Option<Arc<atlas_catalog
 
 /// Specifications of the catalog accelerator with this name or a similar one.
 fn hardware_from_catalog(name: &str, memory_gb: Option<f64>, catalog: &Catalog) -> Option<Hardware> {
-    let sheet = catalog.accelerator_meant(name.trim(), memory_gb)?;
+    let sheet = catalog.find_accelerator_by_description(name.trim(), memory_gb)?;
     let device = datasheet::accelerator(&sheet);
     let usual = Predecessor::default().hardware;
     // The predecessor simulator has only one kind of link, that of the network.

@@ -93,8 +93,9 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let number = |group: &str, field: &str| at(group, field).and_then(Value::as_f64).filter(|value| *value > 0.0);
     let mut notes = Vec::new();
     let device = at("gpu_info", "device_name").and_then(Value::as_str).map(str::to_owned);
-    let known =
-        device.as_deref().and_then(|device| catalog.accelerator_meant(device, number("gpu_info", "total_memory_gb")));
+    let known = device
+        .as_deref()
+        .and_then(|device| catalog.find_accelerator_by_description(device, number("gpu_info", "total_memory_gb")));
     if let (Some(device), None) = (&device, &known) {
         notes.push(format!("{device} is not in the catalog: peak rate, power and price are unknown"));
     }

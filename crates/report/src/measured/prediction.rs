@@ -142,7 +142,9 @@ pub fn predict(
     let catalog = library.catalog();
     let device = at("gpu_info", "device_name").and_then(Value::as_str).ok_or("the file does not name the device")?;
     let memory = number(run, "gpu_info", "total_memory_gb");
-    let sheet = catalog.accelerator_meant(device, memory).ok_or_else(|| format!("{device} is not in the catalog"))?;
+    let sheet = catalog
+        .find_accelerator_by_description(device, memory)
+        .ok_or_else(|| format!("{device} is not in the catalog"))?;
     let gpus = number(run, "training_config", "num_gpus").or_else(|| number(run, "gpu_info", "device_count"));
     let named = at("model_info", "name").and_then(Value::as_str).map(str::to_owned);
     let planned = given.plan.as_ref().and_then(|plan| plan.model.clone());

@@ -123,9 +123,9 @@ impl<'a> Cluster<'a> {
             outcome: Outcome::default(),
             turn: 0,
             routing: Stream::new(seed, ROUTING, 0),
-            front_end: Time::from_seconds(front.beside),
-            intake: Time::from_seconds(front.between),
-            overhead: Time::from_seconds(front.apart() - front.beside),
+            front_end: Time::from_seconds(front.overlapped_seconds),
+            intake: Time::from_seconds(front.blocking_seconds),
+            overhead: Time::from_seconds(front.admission_delay() - front.overlapped_seconds),
             transfer_link: match &s.pools {
                 Some(pools) => disaggregated::transfer_link(s, pools, c),
                 None => (1e6, 0.0),
@@ -407,7 +407,7 @@ impl<'a> Cluster<'a> {
         if id >= self.input.warm_up {
             // Responses are returned in batches or by polling, depending on the runtime.
             let step = self.replicas[r.replica as usize].step_seconds;
-            let cadence = latency::cadence(&self.input.system, &self.input.constants, step);
+            let cadence = latency::scheduler_delay(&self.input.system, &self.input.constants, step);
             let rest = r.last.since(r.handed_out.min(r.last)).seconds();
             let ttft = r.handed_out.since(r.arrival).seconds() + cadence;
             let waited = r.waited.seconds();

@@ -35,7 +35,7 @@ pub(super) struct Engine {
     pub(super) chunked_prefill: bool,
     pub(super) reserve_output: bool,
     /// Whether layers with a sliding window keep the whole sequence.
-    whole_windows: bool,
+    full_window_cache: bool,
     pub(super) overlapped: bool,
     /// Steps for which prompts are held back until every attention group has one.
     pub(super) balance_steps: u32,
@@ -92,7 +92,7 @@ impl Engine {
         let total_blocks = (capacity.tokens / f64::from(input.block_size)).min(MAX_BLOCKS) as u64;
         Engine {
             machine,
-            grouped: machine.with_groups_known(),
+            grouped: machine.without_group_excess(),
             total_blocks,
             // With reserved outputs, a sequence never outgrows its reservation.
             watermark: match s.host != HostOverlap::None || s.reserve_output {
@@ -103,14 +103,14 @@ impl Engine {
             block_size: input.block_size,
             piece_tokens: piece,
             // The limit is per attention group: each is an engine rank with its own scheduler.
-            max_num_seqs: (s.most_sequences() * layout.attention_dp.max(Count::ONE)) as usize,
+            max_num_seqs: (s.max_sequences() * layout.attention_dp.max(Count::ONE)) as usize,
             groups: layout.attention_dp.clamp(Count::ONE, MAX_GROUPS).get() as usize,
             // The token budget is also per attention group. It applies to each batch in the pipeline stages.
             max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
             threshold: input.long_prefill_token_threshold.unwrap_or(u32::MAX),
             chunked_prefill: s.chunked_prefill,
             reserve_output: s.reserve_output,
-            whole_windows: s.whole_windows,
+            full_window_cache: s.full_window_cache,
             overlapped: s.host != HostOverlap::None,
             balance_steps: if s.admission == Admission::Batched && layout.attention_dp > 1.0 {
                 latency::BALANCE_STEPS
@@ -139,7 +139,7 @@ impl Engine {
 
     /// Returns the engine for a batch of `running` sequences: without speculation above its batch limit.
     pub(super) fn for_batch(&self, running: usize) -> Engine {
-        if self.verified_tokens > 1 && self.speculation.most_batch.is_some_and(|most| running as f64 > most) {
+        if self.verified_tokens > 1 && self.speculation.max_batch.is_some_and(|most| running as f64 > most) {
             return Engine { verified_tokens: 1, draft_cost: 0.0, ..*self };
         }
         *self
@@ -153,10 +153,11 @@ impl Engine {
 
     /// Number of blocks for `tokens` tokens.
     pub(super) fn blocks(&self, tokens: u32) -> u32 {
-        if self.machine.shape.window_share <= 0.0 && self.machine.shape.selected.is_none() {
+        if self.machine.shape.window_share <= 0.0 && self.machine.shape.selected_keys.is_none() {
             return tokens.div_ceil(self.block_size);
         }
-        (self.machine.shape.kept(f64::from(tokens), self.whole_windows) / f64::from(self.block_size)).ceil() as u32
+        (self.machine.shape.keys_cached(f64::from(tokens), self.full_window_cache) / f64::from(self.block_size)).ceil()
+            as u32
     }
 
     /// Number of blocks that a request needs to be admitted.
@@ -212,12 +213,12 @@ impl Engine {
 
     /// Bytes of KV cache that one rank sends for a prompt of `isl` tokens.
     pub(super) fn transfer_bytes(&self, isl: u32) -> f64 {
-        self.machine.shape.kept(f64::from(isl), self.whole_windows) * self.machine.shape.kv_bytes_token
+        self.machine.shape.keys_cached(f64::from(isl), self.full_window_cache) * self.machine.shape.kv_bytes_token
     }
 }
 
 /// Number of accepted draft tokens, up to the first that is rejected.
 pub(super) fn accepted(e: &Engine, r: &Request, id: u32) -> u32 {
     let u = Stream::new(e.seed, ACCEPTANCE, id).at(u64::from(r.emitted)).uniform();
-    speculative::accepted(&e.speculation, u)
+    speculative::accepted_drafts(&e.speculation, u)
 }

@@ -264,8 +264,8 @@ impl Input {
             constants: *constants,
             arrivals,
             max_in_flight: match system.load {
-                Load::Open { .. } if system.most_in_flight.is_finite() => {
-                    Some(system.most_in_flight.round().max(1.0) as u64)
+                Load::Open { .. } if system.max_in_flight.is_finite() => {
+                    Some(system.max_in_flight.round().max(1.0) as u64)
                 }
                 _ => None,
             },

@@ -105,7 +105,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
     let states = closed.memory.weights + closed.memory.gradients + closed.memory.optimizer;
     let split = if s.sequence_parallel { s.tp } else { Count::ONE };
     let gradient = 2.0 * s.micro * s.seq / s.cp.max(Count::ONE) * s.arch.hidden / split.max(Count::ONE);
-    let gathered = if s.held_sharding() == Sharding::Zero3 { closed.memory.buffers } else { 0.0 };
+    let gathered = if s.persistent_sharding() == Sharding::Zero3 { closed.memory.buffers } else { 0.0 };
     let mut m = Stage { allocator: Allocator::default(), most: 0, in_pass: 0 };
     for _ in 0..STATES {
         let _ = m.allocate(states / f64::from(STATES));

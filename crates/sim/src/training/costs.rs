@@ -16,8 +16,10 @@ use atlas_perf::memory::LocalParams;
 use atlas_perf::training::Offload;
 use atlas_perf::training::optimizer;
 use atlas_perf::training::stages::chunk_layers;
-use atlas_perf::training::step::{Sums, accumulation};
-use atlas_perf::training::{ContextExchange, Sharding, TrainingEstimate, TrainingInput, comm, estimate, under};
+use atlas_perf::training::step::{AccumulationTime, accumulation};
+use atlas_perf::training::{
+    ContextExchange, Sharding, TrainingEstimate, TrainingInput, comm, estimate, estimate_with_plan,
+};
 
 /// Costs of a step.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,7 +101,7 @@ impl OverlapRates {
     /// its cards. If they are sharded within a node, each rank reduces over nodes through its own card, which is a
     /// small part of the bandwidth of the device: kernels lose that part, but do not slow the card.
     fn of_group(i: &TrainingInput, c: &Constants, layer: Port, data: Port) -> OverlapRates {
-        if i.held_sharding() != Sharding::Zero3 || !i.software.overlap_data {
+        if i.persistent_sharding() != Sharding::Zero3 || !i.software.overlap_data {
             OverlapRates { compute: 1.0, data: 1.0 }
         } else if layer == data {
             OverlapRates::of(c)
@@ -119,7 +121,7 @@ impl Costs {
         let mut open = *i;
         open.software.overlap_data = false;
         open.software.overlap_pipeline = false;
-        let raw = under(&open, c, plan);
+        let raw = estimate_with_plan(&open, c, plan);
         let m = i.micro_batches();
         let stages = i.pp.max(Count::ONE);
         let count = (stages * i.vpp.max(Count::ONE)).max(1.0) as usize;
@@ -142,12 +144,12 @@ impl Costs {
                 passes::chunk(&blocks, around, layers, &traffic)
             })
             .collect();
-        let sharded = matches!(i.held_sharding(), Sharding::Zero1 | Sharding::Zero2);
+        let sharded = matches!(i.persistent_sharding(), Sharding::Zero1 | Sharding::Zero2);
         // Gradients are reduced in their own format; weights are gathered in 16 bit.
         let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
         // Layer-wise copies to the host are tasks of the passes.
         let once = TrainingInput { offload: Offload { activations: 0.0, weights: 0.0, ..i.offload }, ..*i };
-        let near = under(&TrainingInput { domain: i.accelerators.max(i.domain), ..open }, c, plan);
+        let near = estimate_with_plan(&TrainingInput { domain: i.accelerators.max(i.domain), ..open }, c, plan);
         let data_port = data_port(i, i.dp * i.cp * i.tp);
         Costs {
             host_share: host_share(&full),
@@ -161,7 +163,7 @@ impl Costs {
             embedding: embedding(i),
             data_port,
             layer_port: traffic.data_port,
-            optimizer: full.time.optimizer + under(&once, c, plan).time.offload,
+            optimizer: full.time.optimizer + estimate_with_plan(&once, c, plan).time.offload,
             in_flight: full.in_flight,
             overlap: OverlapRates::of(c),
             group_overlap: OverlapRates::of_group(i, c, traffic.data_port, data_port),
@@ -323,7 +325,11 @@ fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Bl
         None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
         Some(network) => convolutional(i, c, full, &network),
     };
-    let sums = if i.arch.convolutions.is_none() { accumulation(i, c, &LocalParams::of(i)) } else { Sums::default() };
+    let sums = if i.arch.convolutions.is_none() {
+        accumulation(i, c, &LocalParams::of(i))
+    } else {
+        AccumulationTime::default()
+    };
     summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums.layer);
     summed(head.iter_mut(), sums.head);
     let t = &full.time;
@@ -360,7 +366,7 @@ fn convolutional(
         let t = &e.time;
         (t.gemm + t.attention + t.elementwise + t.recompute) / i.micro_batches()
     };
-    let (all, bare) = (kernels(full), kernels(&under(&bare, c, full.recompute)));
+    let (all, bare) = (kernels(full), kernels(&estimate_with_plan(&bare, c, full.recompute)));
     let operators = |seconds: f64| {
         let list = operators::convolutions(&full.time, i.trained, network.backward_over_forward());
         let sum: f64 = list.iter().map(Operator::total).sum();
@@ -384,11 +390,12 @@ pub(super) fn layers_of(i: &TrainingInput) -> Vec<f64> {
 /// Returns the seconds of data-parallel traffic per step and per micro-batch, derived from the exposed time of a step
 /// without overlap.
 fn data_traffic(open: &TrainingInput, c: &Constants, raw: &TrainingEstimate) -> (f64, f64) {
-    if open.held_sharding() != Sharding::Zero3 {
+    if open.persistent_sharding() != Sharding::Zero3 {
         return (raw.time.data_parallel, 0.0);
     }
     let m = open.micro_batches();
-    let twice = under(&TrainingInput { global: 2.0 * m * open.dp * open.micro, ..*open }, c, raw.recompute);
+    let twice =
+        estimate_with_plan(&TrainingInput { global: 2.0 * m * open.dp * open.micro, ..*open }, c, raw.recompute);
     let per_micro = (twice.time.data_parallel - raw.time.data_parallel) / m;
     ((raw.time.data_parallel - m * per_micro).max(0.0), per_micro)
 }

@@ -95,7 +95,7 @@ pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
 pub fn head(i: &TrainingInput, c: &Constants) -> Vec<Operator> {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
     let list = ops::head(&i.arch, tokens, f64::from(i.tp), true);
-    list.iter().map(|op| timed(i, c, op, layer::attended(i), Plan::of(Recompute::None))).collect()
+    list.iter().map(|op| timed(i, c, op, layer::attention_precision(i), Plan::of(Recompute::None))).collect()
 }
 
 /// Returns the image encoder as one operator, or nothing without images.
@@ -136,14 +136,14 @@ fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: 
         list
     };
     let own = list(op.name);
-    let whole = layer::time(i, c, &own, precision, plan);
-    let forward = layer::time(i, c, &own, precision, Plan::of(Recompute::Full)).recompute;
+    let whole = layer::layer_time(i, c, &own, precision, plan);
+    let forward = layer::layer_time(i, c, &own, precision, Plan::of(Recompute::Full)).recompute;
     let weights = match op.work {
         Work::Gemm(_) => {
             // Use the name of an operator without an adapter.
             let bare = list(if op.name == OpName::Router { OpName::Router } else { OpName::Logits });
             let none = TrainingInput { trained: 0.0, ..*i };
-            let seconds = |i: &TrainingInput| layer::time(i, c, &bare, precision, Plan::of(Recompute::None)).gemm;
+            let seconds = |i: &TrainingInput| layer::layer_time(i, c, &bare, precision, Plan::of(Recompute::None)).gemm;
             (seconds(i) - seconds(&none)).max(0.0)
         }
         _ => 0.0,

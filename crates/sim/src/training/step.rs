@@ -256,7 +256,7 @@ impl<'a> Job<'a> {
         // Fully sharded weights that are also replicated are reduced as they are sharded: layer by layer.
         let places = if is_bidirectional { stages } else { stages * chunks };
         let layers = (s.arch.depth() / f64::from(places).max(1.0)).ceil().clamp(1.0, 4096.0) as u32;
-        let each = if s.held_sharding() == Sharding::Zero3 { layers } else { input.buckets };
+        let each = if s.persistent_sharding() == Sharding::Zero3 { layers } else { input.buckets };
         let buckets = if reduces { each * chunks } else { 0 };
         let orders = orders(s, micros, costs.first().map_or(0.0, |costs| costs.in_flight));
         let mut job = Job {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Experiment, From};
+use super::{Experiment, ValueOrigin};
 use atlas_core::plan::{Format, Methodology};
 use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::node::{Entry, Position};
@@ -94,7 +94,7 @@ pub(super) struct Reader<'a> {
 pub(super) fn read(
     file: &Arc<str>,
     root: Node,
-    from: BTreeMap<String, From>,
+    from: BTreeMap<String, ValueOrigin>,
     problems: &mut Diagnostics,
 ) -> Experiment {
     let mut reader = Reader { file, problems };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::super::tree::{Tree, number};
-use super::super::{Foreign, Tailored};
+use super::super::{ConvertedEntries, WorkloadVariant};
 use super::Experiment;
 use super::document::{Model, Platform};
 use super::layout::Layout;
@@ -14,7 +14,7 @@ use atlas_document::node::Position;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 
 /// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
-const ACCELERATORS_OF_NODE: f64 = 0.55;
+const ACCELERATOR_POWER_SHARE: f64 = 0.55;
 /// Relative difference between the values of the document and the catalog above which a warning is reported.
 const WARN_TOLERANCE: f64 = 0.05;
 
@@ -22,9 +22,9 @@ impl Experiment {
     /// Converts the platforms to targets and the models to workloads, with a variant of each workload for each target
     /// and methodology.
     #[must_use]
-    pub fn foreign(&self, catalog: &Catalog, problems: &mut Diagnostics) -> Foreign {
+    pub fn converted_entries(&self, catalog: &Catalog, problems: &mut Diagnostics) -> ConvertedEntries {
         let mut builder = Builder { experiment: self, catalog, problems };
-        let mut foreign = Foreign { methodology: Some(self.methodology), ..Foreign::default() };
+        let mut foreign = ConvertedEntries { methodology: Some(self.methodology), ..ConvertedEntries::default() };
         foreign.targets = self.platforms.iter().filter_map(|platform| builder.target(platform)).collect();
         for model in &self.models {
             let Some(known) = builder.model(model) else { continue };
@@ -38,11 +38,15 @@ impl Experiment {
                         continue;
                     }
                     let workload = builder.workload(model, known.as_deref(), methodology, platform, layout);
-                    foreign.tailored.push(Tailored { methodology, target: platform.key.clone(), workload });
+                    foreign.workload_variants.push(WorkloadVariant {
+                        methodology,
+                        target: platform.key.clone(),
+                        workload,
+                    });
                 }
             }
             // The workload's entry is that of the first platform. Knobs that differ override it for other platforms.
-            let first = foreign.tailored.iter().find(|tailored| {
+            let first = foreign.workload_variants.iter().find(|tailored| {
                 tailored.methodology == self.methodology
                     && tailored.workload.get("name").and_then(Node::text) == Some(&model.key)
             });
@@ -54,7 +58,7 @@ impl Experiment {
     /// Returns the catalog's accelerator that matches a platform's `gpu_model`.
     #[must_use]
     pub fn accelerator(platform: &Platform, catalog: &Catalog) -> Option<Arc<Accelerator>> {
-        catalog.accelerator_meant(&platform.gpu_model, platform.memory_gb)
+        catalog.find_accelerator_by_description(&platform.gpu_model, platform.memory_gb)
     }
 
     /// Returns the catalog's model that matches the name, the full name or the key of an entry.
@@ -118,7 +122,7 @@ impl Builder<'_> {
         let gpus_at = self.place(&of("num_gpus"), platform.at);
         let cost = Tree::default()
             .number("hourly_usd", price * each, price_at)
-            .number("energy_watts_node", (tdp * each / ACCELERATORS_OF_NODE).round(), gpu_at)
+            .number("energy_watts_node", (tdp * each / ACCELERATOR_POWER_SHARE).round(), gpu_at)
             .number("pue", 1.0, platform.at);
         let tree = Tree::default()
             .text("name", platform.key.clone(), platform.at)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::Variable;
-use super::From;
+use super::ValueOrigin;
 use atlas_document::node::Entry;
 use atlas_document::parse::scalar;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
@@ -19,7 +19,7 @@ pub(super) fn expand(
     file: &Arc<str>,
     node: &Node,
     variable: Variable<'_>,
-    from: &mut BTreeMap<String, From>,
+    from: &mut BTreeMap<String, ValueOrigin>,
     problems: &mut Diagnostics,
 ) -> Node {
     Expander { file, variable, from, problems }.node("", node)
@@ -33,11 +33,11 @@ const OVERRIDES: [(&str, &[&[&str]]); 2] = [
 
 /// Overrides values of the document by the environment variables in [`OVERRIDES`]. A missing value is added if its
 /// section exists.
-pub(super) fn overridden(
+pub(super) fn apply_overrides(
     file: &Arc<str>,
     mut root: Node,
     variable: Variable<'_>,
-    from: &mut BTreeMap<String, From>,
+    from: &mut BTreeMap<String, ValueOrigin>,
     problems: &mut Diagnostics,
 ) -> Node {
     for (name, paths) in OVERRIDES {
@@ -73,7 +73,7 @@ pub(super) fn overridden(
                 Some(entry) => entry.value = node,
                 None => entries.push(Entry { key: (*last).into(), key_at: at, value: node }),
             }
-            from.insert(path.join("."), From::Variables(vec![(name.to_owned(), true)], at));
+            from.insert(path.join("."), ValueOrigin::Variables(vec![(name.to_owned(), true)], at));
         }
     }
     root
@@ -89,7 +89,7 @@ fn at_mut<'n>(root: &'n mut Node, path: &[&str]) -> Option<&'n mut Node> {
 struct Expander<'a> {
     file: &'a Arc<str>,
     variable: Variable<'a>,
-    from: &'a mut BTreeMap<String, From>,
+    from: &'a mut BTreeMap<String, ValueOrigin>,
     problems: &'a mut Diagnostics,
 }
 
@@ -103,7 +103,7 @@ impl Expander<'_> {
                     Ok(expanded) if expanded == *text => return node.clone(),
                     Ok(expanded) => {
                         if !used.is_empty() {
-                            self.from.insert(path.to_owned(), From::Variables(used, node.at));
+                            self.from.insert(path.to_owned(), ValueOrigin::Variables(used, node.at));
                         }
                         scalar(&expanded)
                     }
@@ -149,7 +149,8 @@ impl Expander<'_> {
                 out.push('$');
                 rest = after;
             } else if let Some(inside) = after.strip_prefix('{') {
-                let end = closing(inside).ok_or_else(|| format!("found \"{text}\", in which a {{ is not closed"))?;
+                let end =
+                    closing_brace(inside).ok_or_else(|| format!("found \"{text}\", in which a {{ is not closed"))?;
                 let (inner, behind) = inside.split_at(end);
                 out.push_str(&self.variable(inner, used, depth)?);
                 rest = behind.get(1..).unwrap_or_default();
@@ -193,7 +194,7 @@ impl Expander<'_> {
 }
 
 /// Returns the position of the brace that closes the one before `text`.
-fn closing(text: &str) -> Option<usize> {
+fn closing_brace(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
         match c {
@@ -212,7 +213,7 @@ mod tests {
     use super::*;
     use atlas_document::parse::parse;
 
-    fn expanded(text: &str) -> (Node, BTreeMap<String, From>, Diagnostics) {
+    fn expanded(text: &str) -> (Node, BTreeMap<String, ValueOrigin>, Diagnostics) {
         let file: Arc<str> = "c.yaml".into();
         let (mut problems, mut from) = (Diagnostics::new(), BTreeMap::new());
         let node = parse(&file, text, &mut problems).unwrap();
@@ -258,7 +259,7 @@ mod tests {
                 "PRIMUS_PATH" => Some("/opt/primus".to_owned()),
                 _ => None,
             };
-            let node = overridden(&file, node, &variable, &mut from, &mut problems);
+            let node = apply_overrides(&file, node, &variable, &mut from, &mut problems);
             (node, from, problems)
         };
         let text = "training: {duration: {max_steps: 10, train_iters: 10}}\npaths: {primus: {installation: /a}}\n";

@@ -59,7 +59,7 @@ impl Experiment {
             let named = variable(&name).filter(|path| !path.trim().is_empty());
             let path = match &named {
                 Some(path) => PathBuf::from(path.trim()),
-                None => self.found(base, &self.log_name(model)),
+                None => self.existing_path(base, &self.log_name(model)),
             };
             Expected { model: model.key.clone(), platform: None, path, variable: named.map(|_| name) }
         };
@@ -73,7 +73,7 @@ impl Experiment {
         let expected = |(model, platform): (&Model, &Platform)| Expected {
             model: model.key.clone(),
             platform: Some(platform.key.clone()),
-            path: self.found(base, &self.benchmark_name(platform, model)),
+            path: self.existing_path(base, &self.benchmark_name(platform, model)),
             variable: None,
         };
         pairs.map(expected).collect()
@@ -81,7 +81,7 @@ impl Experiment {
 
     /// Returns the path of the file `name` in the first directory that contains it, by default in the output directory
     /// below `base`.
-    fn found(&self, base: &Path, name: &str) -> PathBuf {
+    fn existing_path(&self, base: &Path, name: &str) -> PathBuf {
         let written = self.output_directory();
         let written = written.strip_prefix("./").unwrap_or(&written);
         let directory = base.join(written);

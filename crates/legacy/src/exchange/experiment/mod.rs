@@ -33,7 +33,7 @@ pub struct Experiment {
     /// The document, with variables expanded.
     pub root: Node,
     /// Origins of the values that contain variables or are overridden by one, by path.
-    from: BTreeMap<String, From>,
+    from: BTreeMap<String, ValueOrigin>,
     /// The selected methodology.
     pub methodology: Methodology,
     /// Platforms, in the order of the document.
@@ -48,7 +48,7 @@ pub struct Experiment {
 
 /// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum From {
+pub enum ValueOrigin {
     /// Written in the document.
     Written(Position),
     /// Environment variables, each with whether its value rather than its default was used, and the position of the
@@ -58,24 +58,24 @@ pub enum From {
     Derived(String),
 }
 
-impl fmt::Display for From {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            From::Written(at) => at.fmt(f),
-            From::Variables(used, at) => {
+            ValueOrigin::Written(at) => at.fmt(f),
+            ValueOrigin::Variables(used, at) => {
                 for (name, set) in used {
                     write!(f, "{} {name}, ", if *set { "environment" } else { "default of" })?;
                 }
                 at.fmt(f)
             }
-            From::Derived(how) => f.write_str(how),
+            ValueOrigin::Derived(how) => f.write_str(how),
         }
     }
 }
 
 /// Whether a document is an experiment of the comparison tool.
 #[must_use]
-pub fn is(root: &Node) -> bool {
+pub fn is_document(root: &Node) -> bool {
     let map = |path: &[&str]| root.at_path(path).is_some_and(|node| node.entries().is_some());
     let described = [map(&["hardware", "platforms"]), map(&["models"]), map(&["experiment"]), map(&["parallelism"])];
     map(&["hardware", "platforms"]) || described.into_iter().filter(|described| *described).count() >= 2
@@ -86,7 +86,7 @@ pub fn is(root: &Node) -> bool {
 pub fn read(file: &Arc<str>, root: &Node, variable: Variable<'_>, problems: &mut Diagnostics) -> Experiment {
     let mut from = BTreeMap::new();
     let root = expand::expand(file, root, variable, &mut from, problems);
-    let root = expand::overridden(file, root, variable, &mut from, problems);
+    let root = expand::apply_overrides(file, root, variable, &mut from, problems);
     document::read(file, root, from, problems)
 }
 

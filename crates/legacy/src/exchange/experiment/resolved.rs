@@ -1,6 +1,6 @@
 //! All values of an experiment with their origins: those of the document, and those derived from them.
 
-use super::{Experiment, From};
+use super::{Experiment, ValueOrigin};
 use crate::exchange::tree::number;
 use atlas_catalog::Catalog;
 use atlas_document::node::Position;
@@ -14,7 +14,7 @@ pub struct Resolved {
     /// The value.
     pub value: Node,
     /// Origin of the value.
-    pub from: From,
+    pub from: ValueOrigin,
 }
 
 /// Default minimum learning rate as a fraction of the peak, as in the comparison tool.
@@ -32,7 +32,7 @@ impl Experiment {
             let near = |resolved: &Resolved| resolved.path.iter().zip(&path).take_while(|(a, b)| a == b).count();
             let best = out.iter().map(near).max().unwrap_or_default();
             let at = out.iter().rposition(|resolved| near(resolved) == best).map_or(out.len(), |at| at + 1);
-            out.insert(at, Resolved { path, value, from: From::Derived(how) });
+            out.insert(at, Resolved { path, value, from: ValueOrigin::Derived(how) });
         }
         out
     }
@@ -48,7 +48,7 @@ impl Experiment {
             }
             _ => {
                 let written = self.from.get(&path.join(".")).cloned();
-                let from = written.unwrap_or(From::Written(node.at));
+                let from = written.unwrap_or(ValueOrigin::Written(node.at));
                 out.push(Resolved { path: path.clone(), value: node.clone(), from });
             }
         }

@@ -2,7 +2,7 @@
 
 use super::super::record::Record;
 use super::super::table::Row;
-use super::super::text::{clause, number_after, number_before, plain, quantity};
+use super::super::text::{clause, normalize_word, number_after, number_before, quantity};
 use super::flags::Flags;
 
 /// Default acceptance probability of a draft token.
@@ -35,7 +35,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
         record.assume("executor", "native", "MLPerf's harness drives the C++ executor");
         record.assume("reserve_output", false, "MLPerf submissions reserve no memory for outputs");
     }
-    let model = plain(row.text("model"));
+    let model = normalize_word(row.text("model"));
     if record.text("harness") == "mlperf" && (model.contains("gptj") || model.contains("gptj6b")) {
         record.assume("beams", 4.0, "MLPerf's GPT-J task decodes with four beams");
     }

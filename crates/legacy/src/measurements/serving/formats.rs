@@ -105,13 +105,13 @@ pub(super) fn fill(
         record.convert("weights", "fp8", format!("\"{}\"", clause(said, "FP4 experts")));
     }
     if stated.weights.is_empty() && record.text("weights") == "bf16" {
-        fitting(record, shape, memory_bytes);
+        infer_format_from_memory(record, shape, memory_bytes);
     }
     // A label that contradicts the checkpoint is from the section of a table and does not describe the GEMMs either.
     let label = own == "mxfp4" && stated.weights != "mxfp4" && stated.activations == stated.weights;
     if let Some((format, _)) = named(stated.activations).filter(|_| !label) {
         match format == stated.activations {
-            true => record.keep("compute", stated.activations),
+            true => record.copy_text("compute", stated.activations),
             false => record.convert("compute", format, format!("\"{}\"", stated.activations)),
         }
     } else if !stated.activations.is_empty() && !label {
@@ -119,7 +119,7 @@ pub(super) fn fill(
     }
     let flagged = Flags::of(notes).value(&["kv-cache-dtype", "kv-cache-quant", "kv-dtype"]).filter(|v| *v != "auto");
     match (named(stated.kv), flagged.and_then(named)) {
-        (Some((format, _)), _) if format == stated.kv => record.keep("kv_cache", stated.kv),
+        (Some((format, _)), _) if format == stated.kv => record.copy_text("kv_cache", stated.kv),
         (Some((format, _)), _) => record.convert("kv_cache", format, format!("\"{}\"", stated.kv)),
         (None, Some((format, _))) => record.convert("kv_cache", format, "notes, option --kv-cache-dtype"),
         (None, None) if !stated.kv.is_empty() => record.problem("kv_cache", stated.kv, "a number format"),
@@ -142,7 +142,7 @@ fn weights(record: &mut Record, stated: &Stated<'_>, own: &'static str, device: 
     let (text, notes) = (stated.weights, stated.notes);
     if let Some((format, products)) = named(text) {
         match format == text {
-            true => record.keep("weights", text),
+            true => record.copy_text("weights", text),
             false => record.convert("weights", format, format!("\"{text}\"")),
         }
         if let Some(products) = products {
@@ -185,7 +185,7 @@ fn weights(record: &mut Record, stated: &Stated<'_>, own: &'static str, device: 
 
 /// Infers the weight format from the fact that the run fit in memory: if 16-bit weights do not fit in `memory_bytes`,
 /// FP8 if that fits, otherwise INT4.
-fn fitting(record: &mut Record, shape: Option<&Shape>, memory_bytes: f64) {
+fn infer_format_from_memory(record: &mut Record, shape: Option<&Shape>, memory_bytes: f64) {
     let Some(shape) = shape else { return };
     if shape.params * bytes_of("bf16") <= memory_bytes || memory_bytes <= 0.0 {
         return;

@@ -73,12 +73,12 @@ pub(super) fn fill(record: &mut Record, row: &Row, context: &Context<'_>) {
     if record.has("decode_workers") {
         return;
     }
-    if !record.has("tp") && !stated_by_replicas(record, dp, context, moe) {
-        return unstated(record, context, moe);
+    if !record.has("tp") && !tp_from_replicas(record, dp, context, moe) {
+        return fill_default_layout(record, context, moe);
     }
     let groups = attention_groups(record, row, dp, context);
     if groups > 1.0 {
-        return grouped(record, groups, dp, context);
+        return fill_attention_dp_layout(record, groups, dp, context);
     }
     let pp = record.number("pp").unwrap_or(1.0);
     let (tp, ep) = (record.number("tp").unwrap_or(1.0), record.number("ep").unwrap_or(1.0));
@@ -89,7 +89,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, context: &Context<'_>) {
         record.assume("tp", (context.ranks / pp).round(), why);
     }
     replicas(record, dp, context);
-    partly_used(record, notes);
+    reduce_to_used_accelerators(record, notes);
 }
 
 /// Converts TP from accelerators to dies, which the software counts as ranks, if the row counts accelerators with
@@ -106,7 +106,7 @@ pub(super) fn count_dies(record: &mut Record, device: Option<&Accelerator>) {
 
 /// Fills TP of a dense model with the ranks per replica, if only the number of replicas is stated: `dp` 8 on eight
 /// accelerators leaves one rank each. Returns whether it was filled.
-fn stated_by_replicas(record: &mut Record, dp: Option<f64>, context: &Context<'_>, moe: bool) -> bool {
+fn tp_from_replicas(record: &mut Record, dp: Option<f64>, context: &Context<'_>, moe: bool) -> bool {
     let Some(dp) = dp.filter(|dp| *dp > 1.0 && *dp <= context.ranks && !moe) else { return false };
     let pp = record.number("pp").unwrap_or(1.0);
     record.assume("tp", (context.ranks / dp / pp).floor().max(1.0), "not stated, number of ranks of one replica");
@@ -132,7 +132,7 @@ fn replicas(record: &mut Record, dp: Option<f64>, context: &Context<'_>) {
 
 /// Reduces the number of accelerators if one replica uses a part of an instance: `inf2.48xlarge (12 chips) but TP8 uses
 /// 8 of 24 cores`.
-fn partly_used(record: &mut Record, notes: &str) {
+fn reduce_to_used_accelerators(record: &mut Record, notes: &str) {
     let Some(clause) = notes.split(';').find(|clause| clause.contains(" uses ") && clause.contains(" of ")) else {
         return;
     };
@@ -146,7 +146,7 @@ fn partly_used(record: &mut Record, notes: &str) {
 }
 
 /// Fills the layout of a row that does not state one.
-fn unstated(record: &mut Record, context: &Context<'_>, moe: bool) {
+fn fill_default_layout(record: &mut Record, context: &Context<'_>, moe: bool) {
     let ranks = context.ranks;
     if ranks <= 1.0 {
         return record.assume("tp", 1.0, "one accelerator");
@@ -208,7 +208,7 @@ fn attention_groups(record: &Record, row: &Row, dp: Option<f64>, context: &Conte
 }
 
 /// Fills a layout with data-parallel attention.
-fn grouped(record: &mut Record, groups: f64, dp: Option<f64>, context: &Context<'_>) {
+fn fill_attention_dp_layout(record: &mut Record, groups: f64, dp: Option<f64>, context: &Context<'_>) {
     let replica = record.number("tp").unwrap_or(1.0) * record.number("pp").unwrap_or(1.0);
     let ep = record.number("ep").unwrap_or(1.0);
     // Ranks per replica: those of all groups if `dp` counts the groups, otherwise those that share the experts.

@@ -10,7 +10,7 @@ const SHAREGPT_LONGEST: f64 = 2048.0;
 
 /// Origin of a data set's lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Known {
+enum LengthOrigin {
     /// From the documentation of the data set.
     Documented,
     /// Inferred from the free memory of running servers.
@@ -24,12 +24,12 @@ struct Lengths {
     output: f64,
     /// Ratio of the longest output to the mean.
     spread: f64,
-    known: Known,
+    known: LengthOrigin,
     name: &'static str,
 }
 
 const fn set(name: &'static str, input: f64, output: f64, spread: f64) -> Lengths {
-    Lengths { input, output, spread, known: Known::Documented, name }
+    Lengths { input, output, spread, known: LengthOrigin::Documented, name }
 }
 
 /// Returns the lengths of the data set that the notes name.
@@ -50,10 +50,10 @@ fn data_set(model: &str, notes: &str) -> Option<Lengths> {
     // ML.ENERGY does not publish prompt lengths. Two of them are inferred from the free memory of its saturated
     // servers.
     if has("task lm-arena-chat") {
-        return Some(Lengths { known: Known::Inferred, ..set("LM Arena chat", 525.0, 600.0, 1.5) });
+        return Some(Lengths { known: LengthOrigin::Inferred, ..set("LM Arena chat", 525.0, 600.0, 1.5) });
     }
     if has("task sourcegraph-fim") {
-        return Some(Lengths { known: Known::Inferred, ..set("Sourcegraph FIM", 1410.0, 250.0, 1.5) });
+        return Some(Lengths { known: LengthOrigin::Inferred, ..set("Sourcegraph FIM", 1410.0, 250.0, 1.5) });
     }
     if has("task gpqa") {
         return Some(set("GPQA", 250.0, 6000.0, 1.5));
@@ -113,8 +113,10 @@ pub(super) fn fill(record: &mut Record, row: &Row, model: &str) {
     let Some(set) = set else { return defaults(record, notes) };
     let why = format!("mean of {}", set.name);
     let mut fill = |column: &'static str, value: f64| match set.known {
-        Known::Documented => record.assume(column, value, &why),
-        Known::Inferred => record.infer(column, value, format!("prompt length of {} from the memory in use", set.name)),
+        LengthOrigin::Documented => record.assume(column, value, &why),
+        LengthOrigin::Inferred => {
+            record.infer(column, value, format!("prompt length of {} from the memory in use", set.name))
+        }
     };
     if input.is_none() {
         fill("input_len", set.input);

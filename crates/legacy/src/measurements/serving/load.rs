@@ -7,7 +7,7 @@ use super::super::text::{clause, number_after, number_before, quantity};
 
 /// Prompt tokens, output tokens, and the number of requests that TensorRT-LLM's published benchmarks queue for these
 /// lengths (docs/source/performance/perf-overview.md, "Number of Sequences").
-const QUEUED: [(f64, f64, f64); 11] = [
+const QUEUED_REQUESTS: [(f64, f64, f64); 11] = [
     (128.0, 128.0, 30_000.0),
     (128.0, 2048.0, 3000.0),
     (128.0, 4096.0, 1500.0),
@@ -21,10 +21,10 @@ const QUEUED: [(f64, f64, f64); 11] = [
     (20_000.0, 2000.0, 1000.0),
 ];
 
-/// Returns the number of requests that TensorRT-LLM's benchmarks queue: the one in [`QUEUED`], or by default as many as
-/// make 6.5 million tokens, at least 1,000.
-fn queued(input: f64, output: f64) -> f64 {
-    let listed = QUEUED.iter().find(|(prompt, answer, _)| (input, output) == (*prompt, *answer));
+/// Returns the number of requests that TensorRT-LLM's benchmarks queue: the one in [`QUEUED_REQUESTS`], or by default
+/// as many as make 6.5 million tokens, at least 1,000.
+fn queued_requests(input: f64, output: f64) -> f64 {
+    let listed = QUEUED_REQUESTS.iter().find(|(prompt, answer, _)| (input, output) == (*prompt, *answer));
     listed.map_or((6.5e6 / (input + output)).max(1000.0).round(), |(_, _, requests)| *requests)
 }
 
@@ -67,8 +67,9 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
         record.convert("load", "open", "column request_rate");
         return requests(record, notes);
     }
-    const STATIC: [&str; 6] = ["static batch", "static benchmark", "static,", "batch 1", "fixed batch", "one batch"];
-    let phrase = STATIC.into_iter().find(|phrase| has(phrase));
+    const STATIC_BATCH_PHRASES: [&str; 6] =
+        ["static batch", "static benchmark", "static,", "batch 1", "fixed batch", "one batch"];
+    let phrase = STATIC_BATCH_PHRASES.into_iter().find(|phrase| has(phrase));
     let stays = batches_statically(family) || phrase.is_some();
     if (concurrency.is_some() || limit.is_some()) && !continuous && stays {
         match phrase {
@@ -101,7 +102,11 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
     if !record.has("requests") && harness != "mlperf" && family == "tensorrt-llm" {
         let (input, output) =
             (record.number("input_len").unwrap_or(1000.0), record.number("output_len").unwrap_or(1000.0));
-        record.assume("requests", queued(input, output), "as in TensorRT-LLM's published tables for these lengths");
+        record.assume(
+            "requests",
+            queued_requests(input, output),
+            "as in TensorRT-LLM's published tables for these lengths",
+        );
     } else if !record.has("requests") && has("offline scenario") {
         record.assume("requests", 150.0, "not stated, usual number of prompts of the harness");
     }

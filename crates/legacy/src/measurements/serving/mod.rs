@@ -10,9 +10,9 @@ pub(super) mod pools;
 
 use atlas_catalog::Catalog;
 
-use super::architecture::{self, Use};
+use super::architecture::{self, ModelUse};
 use super::record::Record;
-use super::software::{self, Side};
+use super::software::{self, SoftwareUse};
 use super::table::Row;
 use super::text::clause;
 use super::{TableKind, devices, iso_date};
@@ -24,17 +24,17 @@ const GB_PER_GIB: f64 = 1.0737;
 pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
     let mut record = Record::new(TableKind::Inference);
     for column in ["id", "source", "source_path", "date", "notes"] {
-        record.keep(column, row.text(column));
+        record.copy_text(column, row.text(column));
     }
     let notes = row.text("notes");
     let date = iso_date(row.text("date"));
     let device = devices::fill(&mut record, catalog, row.text("accelerator"));
     let engine = if row.text("engine").is_empty() { row.text("framework") } else { row.text("engine") };
-    let family = software::fill(&mut record, Side::Serving, engine, row.text("engine_version"), &date);
+    let family = software::fill(&mut record, SoftwareUse::Serving, engine, row.text("engine_version"), &date);
     let family = family.as_str();
     harness(&mut record, notes);
     let model = row.text("model");
-    let shape = architecture::fill(&mut record, row, catalog, model, Use::Serving);
+    let shape = architecture::fill(&mut record, row, catalog, model, ModelUse::Serving);
     figures(&mut record, row, family);
     lengths::fill(&mut record, row, model);
     load::fill(&mut record, row, family);
@@ -120,7 +120,7 @@ fn figures(record: &mut Record, row: &Row, family: &str) {
     {
         let why = "column total_tokens_per_sec read as the generation rate, which llama.cpp measures separately";
         record.infer("output_tokens_per_sec", total, why);
-        record.drop_cell("total_tokens_per_sec");
+        record.clear_cell("total_tokens_per_sec");
     }
 }
 

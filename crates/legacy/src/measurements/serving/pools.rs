@@ -23,7 +23,7 @@ impl Pool {
 
 /// Fills the pool columns if the notes state both pools. Returns whether they do.
 pub(super) fn fill(record: &mut Record, notes: &str) -> bool {
-    let (Some(prefill), Some(decode)) = stated(notes) else { return false };
+    let (Some(prefill), Some(decode)) = parse_pools(notes) else { return false };
     let why = format!("notes \"{}\"", clause(notes, "prefill"));
     put(record, prefill, decode, |record, column, value| record.convert(column, value, &why));
     true
@@ -53,13 +53,13 @@ pub(in super::super) fn put(
 }
 
 /// Returns the prefill and decode pools in the notes.
-fn stated(notes: &str) -> (Option<Pool>, Option<Pool>) {
+fn parse_pools(notes: &str) -> (Option<Pool>, Option<Pool>) {
     let both = (pool(notes, "prefill "), pool(notes, "decode "));
-    if both.0.is_some() && both.1.is_some() { both } else { counted(notes) }
+    if both.0.is_some() && both.1.is_some() { both } else { parse_worker_counts(notes) }
 }
 
 /// Parses the forms `2 prefill + 1 decode workers, TP4 each` and `1 prefill TP8 + 1 decode TP8 node`.
-fn counted(notes: &str) -> (Option<Pool>, Option<Pool>) {
+fn parse_worker_counts(notes: &str) -> (Option<Pool>, Option<Pool>) {
     let Some(clause) = notes.split(';').find(|c| c.contains(" prefill") && c.contains(" decode")) else {
         return (None, None);
     };
@@ -67,25 +67,25 @@ fn counted(notes: &str) -> (Option<Pool>, Option<Pool>) {
         let at = clause.find(name)?;
         let workers: f64 = clause.get(..at)?.trim().rsplit([' ', '(']).next()?.parse().ok().filter(|n| *n >= 1.0)?;
         let after = clause.get(at + name.len()..)?.trim_start();
-        let tp = |text: &str| text.strip_prefix("TP").and_then(leading);
-        let own = tp(after).or_else(|| clause.split("TP").nth(1).and_then(leading))?;
+        let tp = |text: &str| text.strip_prefix("TP").and_then(parse_leading_number);
+        let own = tp(after).or_else(|| clause.split("TP").nth(1).and_then(parse_leading_number))?;
         Some(Pool { workers, tp: own, pp: 1.0, ep: 1.0, attention_dp: 1.0 })
     };
     (one("prefill"), one("decode"))
 }
 
-fn leading(text: &str) -> Option<f64> {
+fn parse_leading_number(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.get(..end)?.parse().ok().filter(|n: &f64| *n >= 1.0)
 }
 
 /// Finds the first occurrence of a pool's name that is followed by its parallelism.
 fn pool(notes: &str, name: &str) -> Option<Pool> {
-    notes.match_indices(name).find_map(|(at, _)| cut(notes.get(at + name.len()..)?))
+    notes.match_indices(name).find_map(|(at, _)| parse_parallelism(notes.get(at + name.len()..)?))
 }
 
 /// Parses the parallelism of a pool from the text after its name, up to the end of the clause with its number of GPUs.
-fn cut(text: &str) -> Option<Pool> {
+fn parse_parallelism(text: &str) -> Option<Pool> {
     let gpus = text.find(" GPUs")?;
     let end = text.get(gpus..)?.find([',', ';', ')']).map_or(text.len(), |more| gpus + more);
     let words = || text.get(..end).unwrap_or("").split([' ', '(', ')']);
@@ -111,7 +111,7 @@ mod tests {
     fn workers_and_their_parallelism_are_read() {
         let notes =
             "listed; disaggregated: prefill 1 worker(s) TP4 EP4 DPA on 4 GPUs, decode 6 worker(s) TP8 EP8 on 48 GPUs";
-        let (prefill, decode) = stated(notes);
+        let (prefill, decode) = parse_pools(notes);
         assert_eq!(prefill, Some(Pool { workers: 1.0, tp: 1.0, pp: 1.0, ep: 4.0, attention_dp: 4.0 }));
         assert_eq!(decode, Some(Pool { workers: 6.0, tp: 8.0, pp: 1.0, ep: 8.0, attention_dp: 1.0 }));
         assert_eq!(decode.map(Pool::ranks), Some(48.0));
@@ -120,18 +120,18 @@ mod tests {
     #[test]
     fn alternative_pool_phrasings_are_parsed() {
         let (prefill, decode) =
-            stated("single node, prefill on 4 GPUs (PP4) and decode on 4 GPUs (TP4), PD disaggregated");
+            parse_pools("single node, prefill on 4 GPUs (PP4) and decode on 4 GPUs (TP4), PD disaggregated");
         assert_eq!((prefill.map(|p| p.pp), decode.map(|p| p.tp)), (Some(4.0), Some(4.0)));
-        let (prefill, decode) = stated("1 prefill TP8 + 1 decode TP8 node over 8x RoCE; TTFT includes transfer");
+        let (prefill, decode) = parse_pools("1 prefill TP8 + 1 decode TP8 node over 8x RoCE; TTFT includes transfer");
         assert_eq!((prefill.map(|p| p.tp), decode.map(|p| p.workers)), (Some(8.0), Some(1.0)));
-        let (prefill, decode) = stated("3 prefill + 1 decode workers, TP2 each (8xH200 node)");
+        let (prefill, decode) = parse_pools("3 prefill + 1 decode workers, TP2 each (8xH200 node)");
         assert_eq!((prefill.map(|p| p.workers), decode.map(|p| p.tp)), (Some(3.0), Some(2.0)));
     }
 
     #[test]
     fn rows_without_pools_have_none() {
         for text in ["", "prefill ", "decode only", "prefill 3 worker(s), decode 2", "prefill  GPUs, decode x GPUs"] {
-            assert_eq!(stated(text), (None, None), "{text}");
+            assert_eq!(parse_pools(text), (None, None), "{text}");
         }
     }
 }

@@ -4,13 +4,13 @@ use atlas_catalog::Accelerator;
 
 use super::super::record::Record;
 use super::super::table::Row;
-use super::super::text::{clause, noted, plain};
+use super::super::text::{clause, normalize_word, number_in_notes};
 
 /// Fills `precision`, the number format of the GEMMs.
 pub(super) fn precision(record: &mut Record, row: &Row, device: Option<&Accelerator>) {
     let text = row.text("precision");
     let notes = row.text("notes");
-    let word = plain(text);
+    let word = normalize_word(text);
     let meant = match word.as_str() {
         "" => None,
         w if w.contains("mxfp8") => Some("mxfp8"),
@@ -28,9 +28,9 @@ pub(super) fn precision(record: &mut Record, row: &Row, device: Option<&Accelera
         }
     };
     match meant {
-        Some(meant) if meant == text => record.keep("precision", text),
+        Some(meant) if meant == text => record.copy_text("precision", text),
         Some(meant) => record.convert("precision", meant, format!("\"{text}\"")),
-        None => unstated(record, notes, device),
+        None => fill_default_precision(record, notes, device),
     }
     // An FP32 run that is compared with the TF32 peak uses the matrix units in TF32.
     if record.text("precision") == "fp32" && notes.contains("tf32") {
@@ -39,7 +39,7 @@ pub(super) fn precision(record: &mut Record, row: &Row, device: Option<&Accelera
 }
 
 /// Fills `precision` if its column is blank, from the notes or the capabilities of the device.
-fn unstated(record: &mut Record, notes: &str, device: Option<&Accelerator>) {
+fn fill_default_precision(record: &mut Record, notes: &str, device: Option<&Accelerator>) {
     if notes.contains("offers fp8") {
         record.exclude("the source does not state which of the available precisions was used");
     }
@@ -197,7 +197,7 @@ fn schedule(record: &mut Record, row: &Row, lower: &str) {
 
 fn recompute(record: &mut Record, row: &Row, lower: &str) {
     let text = row.text("recompute");
-    let meant = match plain(text).as_str() {
+    let meant = match normalize_word(text).as_str() {
         "" => None,
         "full" | "true" | "yes" | "uniform" | "block" => Some("full"),
         "selective" | "partial" | "selectiveop" | "attention" => Some("selective"),
@@ -208,7 +208,7 @@ fn recompute(record: &mut Record, row: &Row, lower: &str) {
         }
     };
     match meant {
-        Some(meant) if meant == text => record.keep("recompute", text),
+        Some(meant) if meant == text => record.copy_text("recompute", text),
         Some(meant) => record.convert("recompute", meant, format!("\"{text}\"")),
         None => {
             let said = [
@@ -231,7 +231,9 @@ fn recompute(record: &mut Record, row: &Row, lower: &str) {
             }
         }
     }
-    if let Some(layers) = noted(lower, "recompute_num_layers").or_else(|| noted(lower, "recompute-num-layers")) {
+    if let Some(layers) =
+        number_in_notes(lower, "recompute_num_layers").or_else(|| number_in_notes(lower, "recompute-num-layers"))
+    {
         record.convert("recompute_layers", layers, "notes");
     }
 }

@@ -7,9 +7,9 @@ mod parallel;
 
 use atlas_catalog::Catalog;
 
-use super::architecture::{self, Use};
+use super::architecture::{self, ModelUse};
 use super::record::Record;
-use super::software::{self, Side};
+use super::software::{self, SoftwareUse};
 use super::table::Row;
 use super::{TableKind, devices, iso_date};
 
@@ -17,17 +17,18 @@ use super::{TableKind, devices, iso_date};
 pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
     let mut record = Record::new(TableKind::Training);
     for column in ["id", "source", "source_path", "date", "notes"] {
-        record.keep(column, row.text(column));
+        record.copy_text(column, row.text(column));
     }
     let notes = row.text("notes");
     let device = devices::fill(&mut record, catalog, row.text("accelerator"));
     let date = iso_date(row.text("date"));
-    let family = software::fill(&mut record, Side::Training, row.text("framework"), row.text("engine_version"), &date);
+    let family =
+        software::fill(&mut record, SoftwareUse::Training, row.text("framework"), row.text("engine_version"), &date);
     let family = family.as_str();
     if notes.contains("MLPerf") {
         record.convert("harness", "mlperf", "notes \"MLPerf\"");
     }
-    let shape = architecture::fill(&mut record, row, catalog, row.text("model"), Use::Training);
+    let shape = architecture::fill(&mut record, row, catalog, row.text("model"), ModelUse::Training);
     choices::precision(&mut record, row, device.as_deref());
     choices::fill(&mut record, row, family);
     parallel::fill(&mut record, row, device.as_deref(), shape.as_ref(), family);

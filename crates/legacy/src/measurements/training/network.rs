@@ -14,7 +14,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>)
         if let Some(node) = record.number("accelerators_per_node") {
             record.convert("scale_up_domain", node, "notes \"MNNVL=0\"");
         }
-    } else if let Some(size) = link.split("NVL").nth(1).and_then(leading).filter(|n| *n >= 8.0) {
+    } else if let Some(size) = link.split("NVL").nth(1).and_then(parse_leading_number).filter(|n| *n >= 8.0) {
         record.convert("scale_up_domain", size, format!("\"{link}\""));
     } else if let Some(chips) = slice_chips(notes) {
         let chips = n.map_or(chips, |n| chips.min(n));
@@ -30,7 +30,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>)
 }
 
 /// Parses the number at the start of a text.
-fn leading(text: &str) -> Option<f64> {
+fn parse_leading_number(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     text.get(..end)?.parse().ok()
 }
@@ -43,7 +43,7 @@ pub(super) fn slice_chips(notes: &str) -> Option<f64> {
         return Some(chips);
     }
     let dashed = clause.split_once('-')?.1;
-    leading(dashed).filter(|n| *n >= 1.0)
+    parse_leading_number(dashed).filter(|n| *n >= 1.0)
 }
 
 /// Fills the network bandwidth per accelerator, Gbit/s.
@@ -53,10 +53,10 @@ fn nic(record: &mut Record, link: &str) {
     }
     let node = record.number("accelerators_per_node").unwrap_or(8.0);
     match rate(link) {
-        Some(Rate { gbits, of: Of::Node }) => {
+        Some(Rate { gbits, of: RateScope::Node }) => {
             record.convert("nic_gbits_per_accel", gbits / node, format!("\"{link}\""));
         }
-        Some(Rate { gbits, of: Of::Unsaid }) => {
+        Some(Rate { gbits, of: RateScope::Unspecified }) => {
             record.assume("nic_gbits_per_accel", gbits, format!("\"{link}\", one NIC for each accelerator"));
         }
         None => {}
@@ -64,15 +64,15 @@ fn nic(record: &mut Record, link: &str) {
 }
 
 #[derive(Debug, PartialEq)]
-enum Of {
+enum RateScope {
     Node,
-    Unsaid,
+    Unspecified,
 }
 
 #[derive(Debug, PartialEq)]
 struct Rate {
     gbits: f64,
-    of: Of,
+    of: RateScope,
 }
 
 /// Finds the bandwidth of the compute network in a description.
@@ -105,9 +105,9 @@ fn rate(link: &str) -> Option<Rate> {
     let per_node = ["/node", "per node", "per instance", "p4d", "p5"].iter().any(|w| lower.contains(w));
     let node_total = named.is_some_and(|_| lower.contains("pcie-nic:")) || gbits > 800.0;
     Some(match count {
-        Some(count) => Rate { gbits: count * gbits, of: Of::Node },
-        None if per_node || node_total => Rate { gbits, of: Of::Node },
-        None => Rate { gbits, of: Of::Unsaid },
+        Some(count) => Rate { gbits: count * gbits, of: RateScope::Node },
+        None if per_node || node_total => Rate { gbits, of: RateScope::Node },
+        None => Rate { gbits, of: RateScope::Unspecified },
     })
 }
 
@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn network_description_parses_to_rate_per_node_or_nic() {
-        let node = |gbits| Some(Rate { gbits, of: Of::Node });
-        let one = |gbits| Some(Rate { gbits, of: Of::Unsaid });
+        let node = |gbits| Some(Rate { gbits, of: RateScope::Node });
+        let one = |gbits| Some(Rate { gbits, of: RateScope::Unspecified });
         for (link, expected) in [
             ("4x HDR InfiniBand 200Gbps/node (800Gbps per simulator config)", node(800.0)),
             ("4x Omni-Path 100Gbps/node", node(400.0)),

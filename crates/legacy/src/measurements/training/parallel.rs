@@ -7,7 +7,7 @@ use super::super::devices::training_ranks_per_chip;
 use super::super::names::is_gpt;
 use super::super::record::Record;
 use super::super::table::Row;
-use super::super::text::{clause, noted, number_after, plain};
+use super::super::text::{clause, normalize_word, number_after, number_in_notes};
 
 /// Fills the columns for size, parallelism, batches and sharding. Excludes rows that state too little or contradict
 /// themselves.
@@ -27,7 +27,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>,
     ] {
         if record.take(row, column, column).is_none()
             && row.text(column).is_empty()
-            && let Some(found) = noted(notes, short)
+            && let Some(found) = number_in_notes(notes, short)
         {
             record.convert(column, found, format!("notes \"{}{found}\"", short.to_uppercase()));
         }
@@ -38,7 +38,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>,
     }
     if let Some(flag) = flag(row.text("sequence_parallel")) {
         match row.text("sequence_parallel") {
-            text @ ("true" | "false") => record.keep("sequence_parallel", text),
+            text @ ("true" | "false") => record.copy_text("sequence_parallel", text),
             text => record.convert("sequence_parallel", flag, format!("\"{text}\"")),
         }
     } else if notes.contains("no sequence parallelism") {
@@ -61,7 +61,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>,
 }
 
 fn flag(text: &str) -> Option<bool> {
-    match plain(text).as_str() {
+    match normalize_word(text).as_str() {
         "true" | "yes" | "1" | "on" => Some(true),
         "false" | "no" | "0" | "off" => Some(false),
         _ => None,
@@ -73,7 +73,7 @@ fn sharding(record: &mut Record, row: &Row) {
     let (text, notes) = (row.text("sharding"), row.text("notes"));
     let framework = row.text("framework");
     let quote = |phrase: &str| format!("notes \"{}\"", clause(notes, phrase));
-    let word = plain(text);
+    let word = normalize_word(text);
     let meant = match word.as_str() {
         "zero1" | "distributedoptimizer" | "distopt" => Some("zero1"),
         "zero2" | "shardgradop" => Some("zero2"),
@@ -91,7 +91,7 @@ fn sharding(record: &mut Record, row: &Row) {
             let said = if notes.contains(keeps) { keeps } else { "SHARD_GRAD_OP" };
             record.convert("sharding", "zero2", quote(said));
         }
-        Some(meant) if meant == text => record.keep("sharding", text),
+        Some(meant) if meant == text => record.copy_text("sharding", text),
         Some(meant) => record.convert("sharding", meant, format!("\"{text}\"")),
         None => {
             let said = [

@@ -63,7 +63,7 @@ fn expert_slice_is_proportional_to_expert_parallelism() {
     let arch = Architecture { experts: Count::new(64), top_k: Count::new(4), moe_ffn: Count::new(1024), ..base().arch };
     let slice = |ep| {
         let layout = Layout { tp: Count::new(8), ep: Count::new(ep), ..Layout::default() };
-        Shape::new(&arch, &base().formats, &layout).expert_slice
+        Shape::new(&arch, &base().formats, &layout).expert_slice_width
     };
     let slices = [1, 2, 4, 8].map(slice);
     assert!(slices.windows(2).all(|pair| (pair[1] / pair[0] - 2.0).abs() < 1e-9), "{slices:?}");

@@ -49,9 +49,9 @@ fn recurrent_state_traffic_is_independent_of_context_length() {
 fn missing_grouped_decode_kernel_slows_only_gqa() {
     let grouped = Architecture { kv_heads: Count::new(8), ..Architecture::default() };
     for (arch, slower) in [(grouped, true), (Architecture::default(), false)] {
-        let of = |grouped_decode| {
+        let of = |grouped_query_decode| {
             let load = Load::DecodeOnly { batch: 64.0 };
-            run(&ServingInput { arch, grouped_decode, load, isl: 4096.0, ..base() }).output_tokens_per_sec
+            run(&ServingInput { arch, grouped_query_decode, load, isl: 4096.0, ..base() }).output_tokens_per_sec
         };
         assert_eq!(of(false) < 0.9 * of(true), slower, "{} {}", of(false), of(true));
     }
@@ -93,8 +93,8 @@ fn sequential_experts_add_launch_time_with_batch() {
         moe_ffn: Count::new(1024),
         ..Architecture::default()
     };
-    let launch = |arch, experts_in_turn, batch| {
-        run(&ServingInput { arch, experts_in_turn, load: Load::DecodeOnly { batch }, ..base() }).time.launch
+    let launch = |arch, sequential_experts, batch| {
+        run(&ServingInput { arch, sequential_experts, load: Load::DecodeOnly { batch }, ..base() }).time.launch
     };
     let more = |batch| launch(mixture, true, batch) - launch(mixture, false, batch);
     assert!(more(1.0) > 0.0 && more(16.0) > 5.0 * more(1.0), "{} {}", more(1.0), more(16.0));

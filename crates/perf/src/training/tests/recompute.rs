@@ -1,7 +1,7 @@
 //! Recomputation is planned with the same bound on memory that determines whether a run fits.
 
 use super::*;
-use crate::memory::Ends;
+use crate::memory::PeakStages;
 
 fn arch(layers: Count, hidden: Count, experts: Option<(Count, Count)>) -> Architecture {
     let dense = Architecture {
@@ -25,7 +25,7 @@ fn arch(layers: Count, hidden: Count, experts: Option<(Count, Count)>) -> Archit
 /// Sets device memory between the minimum and maximum that the run needs, so that some layers are recomputed.
 fn on_the_edge(i: TrainingInput, between: f64) -> TrainingInput {
     let c = Constants::default();
-    let ends = Ends::of(&i, &c);
+    let ends = PeakStages::of(&i, &c);
     let [least, most] = [Plan::FULL, Plan::NONE].map(|plan| ends.under(&plan).upper(&c));
     let bytes = least + between * (most - least);
     let mut accelerator = i.accelerator;
@@ -88,7 +88,7 @@ pub(super) fn scenario() -> impl Strategy<Value = TrainingInput> {
 fn per_token(i: &TrainingInput) -> (f64, f64) {
     let c = Constants::default();
     let seconds = |e: TrainingEstimate| e.step_seconds / (i.global * i.seq);
-    (seconds(estimate(i, &c)), seconds(under(i, &c, Plan::of(i.recompute))))
+    (seconds(estimate(i, &c)), seconds(estimate_with_plan(i, &c, Plan::of(i.recompute))))
 }
 
 proptest! {
@@ -99,7 +99,7 @@ proptest! {
     /// If activations are a fifth of memory, `x` more of them require recomputing `5x` more layers.
     #[test]
     fn step_time_has_no_jump_over_ten_percent_at_the_memory_limit(i in scenario(), ratio in 1.01..1.05f64) {
-        let ends = [Plan::FULL, Plan::NONE].map(|plan| under(&i, &Constants::default(), plan).memory_upper);
+        let ends = [Plan::FULL, Plan::NONE].map(|plan| estimate_with_plan(&i, &Constants::default(), plan).memory_upper);
         prop_assume!(ends[1] > 1.25 * ends[0]);
         let (here, plain) = per_token(&i);
         let longer = TrainingInput { seq: (i.seq * ratio).round(), ..i };

@@ -91,7 +91,7 @@ pub(super) static RULES: &[Rule] = &[
         |case, out| {
             if is_amd(case.device.generation) && case.device.mem_bytes >= LARGE_MEMORY && case.tp > 1.0 {
                 let mut changes = case.layout(1.0, 1.0, 1.0);
-                if !changes.is_empty() && case.device.has(Precision::Fp8) && case.format == Format::Bf16 {
+                if !changes.is_empty() && case.device.supports(Precision::Fp8) && case.format == Format::Bf16 {
                     changes.push(word(Knob::Precision, "fp8"));
                 }
                 out.push(changes);

@@ -121,9 +121,9 @@ pub(super) static RULES: &[Rule] = &[
          benchmark noise",
         "Kurtic et al., arXiv 2411.02355 (W8A8-FP is lossless over half a million evaluations)",
         |case, out| {
-            if is_16_bit_or_wider(case.format) && case.device.has(Precision::Fp8) {
+            if is_16_bit_or_wider(case.format) && case.device.supports(Precision::Fp8) {
                 out.push(vec![word(Knob::Precision, "fp8")]);
-            } else if is_16_bit_or_wider(case.format) && case.device.has(Precision::Int8) {
+            } else if is_16_bit_or_wider(case.format) && case.device.supports(Precision::Int8) {
                 out.push(vec![word(Knob::Precision, "int8")]);
             }
         },
@@ -133,7 +133,7 @@ pub(super) static RULES: &[Rule] = &[
         "a quarter of the bytes of bf16 are read, and block-scaled fp4 multiplications run at four times its rate",
         "OCP Microscaling Formats specification 1.0; NVIDIA, Introducing NVFP4 (2025)",
         |case, out| {
-            if case.device.has(Precision::Fp4) && !matches!(case.format, Format::Fp4 | Format::Int4) {
+            if case.device.supports(Precision::Fp4) && !matches!(case.format, Format::Fp4 | Format::Int4) {
                 out.push(vec![word(Knob::Precision, "fp4")]);
             }
         },
@@ -144,7 +144,7 @@ pub(super) static RULES: &[Rule] = &[
          bytes",
         "Lin et al., AWQ, arXiv 2306.00978; Frantar et al., Marlin, arXiv 2408.11743",
         |case, out| {
-            if is_16_bit_or_wider(case.format) && !case.device.has(Precision::Fp4) {
+            if is_16_bit_or_wider(case.format) && !case.device.supports(Precision::Fp4) {
                 out.push(vec![word(Knob::Precision, "int4")]);
             }
         },
@@ -213,7 +213,7 @@ pub(super) static RULES: &[Rule] = &[
         "NVIDIA, TensorRT-LLM performance overview (Llama 3.3 70B fp8, tp 1); vLLM documentation, Parallelism and \
          Scaling",
         |case, out| {
-            if case.tp * case.pp > 1.0 && is_16_bit_or_wider(case.format) && case.device.has(Precision::Fp8) {
+            if case.tp * case.pp > 1.0 && is_16_bit_or_wider(case.format) && case.device.supports(Precision::Fp8) {
                 let mut changes = case.layout(1.0, 1.0, 1.0);
                 if !changes.is_empty() {
                     changes.push(word(Knob::Precision, "fp8"));

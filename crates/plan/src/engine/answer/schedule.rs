@@ -82,7 +82,7 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     };
     figures.queue = Some(Queue {
         arrival_rate: rate,
-        servers: input.layout.dp * out.max_concurrency.min(input.most_sequences()).max(1.0),
+        servers: input.layout.dp * out.max_concurrency.min(input.max_sequences()).max(1.0),
         service_mean_ms: serving.e2e_ms[0] - wait_ms,
         service_cv: phase.arrival.service_cv.unwrap_or(phase.traffic.cv),
         arrival_cv: phase.arrival.arrival_cv.unwrap_or(phase.traffic.cv),

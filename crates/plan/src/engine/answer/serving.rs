@@ -60,9 +60,9 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         images,
         osl: if arch.causal { shape.generate.max(1.0) } else { 1.0 },
         osl_spread: requested.generate_spread.unwrap_or(1.0),
-        osl_most: requested.generate_max,
+        osl_max: requested.generate_max,
         load,
-        most_in_flight: max_in_flight(scenario, phase),
+        max_in_flight: max_in_flight(scenario, phase),
         arrivals: match load {
             Load::Open { .. } => run_requests(phase),
             _ => f64::INFINITY,
@@ -75,8 +75,8 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
             (true, captured) => captured,
         },
         eager_prompts: served.eager_prompts,
-        experts_in_turn: served.sequential_experts,
-        grouped_decode: served.grouped_decode,
+        sequential_experts: served.sequential_experts,
+        grouped_query_decode: served.grouped_query_decode,
         tuned_products: served.tuned_products,
         inputs: served.inputs,
         kernels: served.kernels,
@@ -90,7 +90,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         recv_interval: requested.recv_interval.unwrap_or(Count::ONE),
         context_ranks: requested.context_ranks.unwrap_or(Count::ONE),
         beams: requested.beams.unwrap_or(Count::ONE),
-        whole_windows: served.whole_windows,
+        full_window_cache: served.full_window_cache,
         reserve_output: requested.reserve_output.unwrap_or(served.reserve_output),
         max_num_seqs,
         compiled_batch,
@@ -109,15 +109,15 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
             .map(|pools| Pools { prefill: experts_of(pools.prefill, &arch), decode: experts_of(pools.decode, &arch) }),
         conversations: phase.conversations(),
         kv_tiers: phase.kv_tiers(),
-        routed_by_prefix: phase.routed_by_prefix(),
+        prefix_aware_routing: phase.prefix_aware_routing(),
         loading: 0.0,
-        near_transfer: requested.kv_transfer == Some(KvTransfer::ScaleUp),
+        scale_up_kv_transfer: requested.kv_transfer == Some(KvTransfer::ScaleUp),
         experts: ExpertSpread {
             dispatch: match scenario.moe_dispatcher(phase) {
                 MoeDispatcher::AllToAll => Dispatch::Collective,
                 MoeDispatcher::DeepEp | MoeDispatcher::HybridEp => Dispatch::Direct,
             },
-            two_batches: requested.two_batch_overlap.unwrap_or(false),
+            overlapped_half_batches: requested.two_batch_overlap.unwrap_or(false),
             fused_shared: requested.shared_experts == Some(SharedExperts::Fused),
         },
     })
@@ -252,7 +252,7 @@ pub(super) fn described(
     };
     // The token limit of a step may limit the batch before memory does.
     let full = out.batch > 0.9 * out.max_concurrency;
-    limits.memory_capacity = full && out.max_concurrency < input.most_sequences() && offered > out.max_concurrency;
+    limits.memory_capacity = full && out.max_concurrency < input.max_sequences() && offered > out.max_concurrency;
     limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
     let ms = |s: &Spread| [s.mean * 1e3, s.p50 * 1e3, s.p95 * 1e3, s.p99 * 1e3];
     let first = &out.first_token;
@@ -333,7 +333,7 @@ fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryU
 fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
     if let Some(refused) = phase.serving_defaults.refused {
         let a = &input.accelerator;
-        let has = |format: &Format| a.has(Precision::from(*format));
+        let has = |format: &Format| a.supports(Precision::from(*format));
         let instead = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32].into_iter().find(has);
         let instead = instead.map_or("", Format::name);
         return Some(match refused {

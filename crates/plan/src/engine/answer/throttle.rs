@@ -74,8 +74,8 @@ impl Throttle {
     }
 
     fn constants(throttle: Option<Throttle>, stated: Factors) -> Constants {
-        let Some(Throttle { clock, memory, .. }) = throttle else { return Constants::with(&stated) };
-        Constants::with(&Factors { compute: stated.compute * clock, memory: stated.memory * memory, ..stated })
+        let Some(Throttle { clock, memory, .. }) = throttle else { return Constants::with_factors(&stated) };
+        Constants::with_factors(&Factors { compute: stated.compute * clock, memory: stated.memory * memory, ..stated })
     }
 }
 
@@ -83,8 +83,9 @@ impl Throttle {
 #[must_use]
 pub fn serving(scenario: &Scenario, input: &ServingInput) -> Constants {
     let stated = scenario.efficiency.serving;
-    let used =
-        || DeviceUtilization::serving(input, &atlas_perf::serving::estimate(input, &Constants::with(&stated)), 1.0);
+    let used = || {
+        DeviceUtilization::serving(input, &atlas_perf::serving::estimate(input, &Constants::with_factors(&stated)), 1.0)
+    };
     Throttle::constants(Throttle::of(scenario, used), stated)
 }
 
@@ -92,7 +93,7 @@ pub fn serving(scenario: &Scenario, input: &ServingInput) -> Constants {
 #[must_use]
 pub fn training(scenario: &Scenario, input: &TrainingInput) -> Constants {
     let stated = scenario.efficiency.training;
-    let used = || DeviceUtilization::training(&memoized(input, &Constants::with(&stated), None), 1.0);
+    let used = || DeviceUtilization::training(&memoized(input, &Constants::with_factors(&stated), None), 1.0);
     Throttle::constants(Throttle::of(scenario, used), stated)
 }
 
@@ -263,13 +264,13 @@ mod tests {
                 true => {
                     let input = super::super::training::input(&whole, &whole.base).unwrap();
                     DeviceUtilization::training(
-                        &memoized(&input, &Constants::with(&whole.efficiency.training), None),
+                        &memoized(&input, &Constants::with_factors(&whole.efficiency.training), None),
                         1.0,
                     )
                 }
                 false => {
                     let input = super::super::serving::input(&whole, &whole.base).unwrap();
-                    let constants = Constants::with(&whole.efficiency.serving);
+                    let constants = Constants::with_factors(&whole.efficiency.serving);
                     DeviceUtilization::serving(&input, &atlas_perf::serving::estimate(&input, &constants), 1.0)
                 }
             };

@@ -241,7 +241,7 @@ fn verdict(
 
 /// A supported format of at least 16 bits, or an empty string.
 fn unquantized(i: &TrainingInput) -> &'static str {
-    let has = |format: &Format| i.accelerator.has(Precision::from(*format));
+    let has = |format: &Format| i.accelerator.supports(Precision::from(*format));
     let formats = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32];
     formats.into_iter().find(has).map_or("", Format::name)
 }

@@ -77,7 +77,7 @@ fn factors(i: &Input, ours: &estimator::Answer, scenario: &Scenario, theirs: &Es
     vec![
         row(
             "devices working in parallel",
-            i.batch / i.worked(),
+            i.batch / i.computed_sequences(),
             devices,
             false,
             "the dashboard divides no work among devices: it counts the tokens of the batch and the work of one \

@@ -21,12 +21,12 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Input {
         hidden: known.hidden,
         layers: known.layers,
         context: shape.prompt + shape.generate,
-        width: Dashboard::width(phase).unwrap_or(f64::NAN),
+        bytes_per_value: Dashboard::width(phase).unwrap_or(f64::NAN),
         batch: match shape.mode {
             Mode::Training => scenario.global(phase),
             Mode::Inference => scenario.concurrency(phase),
         },
-        micro: f64::from(scenario.microbatch),
+        micro_batch: f64::from(scenario.microbatch),
         dp: f64::from(shape.dp),
         tp: f64::from(shape.tp),
         pp: f64::from(shape.pp),
@@ -86,7 +86,7 @@ fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Det
         hfu: answer.mfu,
         recompute: if i.checkpointing { Recompute::Full } else { Recompute::None },
         full_recompute_share: f64::from(u8::from(i.checkpointing)),
-        micro_batches: i.batch / (i.dp * i.worked()),
+        micro_batches: i.batch / (i.dp * i.computed_sequences()),
         tokens_per_step: i.batch * i.context,
         run_tokens: phase.plan.train_tokens.unwrap_or(1e12),
     };

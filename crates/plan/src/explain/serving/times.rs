@@ -38,7 +38,7 @@ impl Reported<'_> {
         let of_all = |written: Written| if pools { written } else { replicas.clone() * written };
         let written = match self.out.rate {
             Rate::None => Written::from(0.0),
-            Rate::Turnover { busy: share, sequences, seconds, between, drained: left } => {
+            Rate::ClosedLoop { busy: share, sequences, seconds, between, drained: left } => {
                 let running = Term { value: sequences, ..self.batch() };
                 let life: Written = self.life(seconds).into();
                 let cycle = if between == 0.0 {
@@ -164,7 +164,7 @@ impl Reported<'_> {
             TokenTime::None => {
                 return Term::input("TPOT", name, "ms", value).from(Origin::Engine("there is only one output token"));
             }
-            TokenTime::Life { seconds, before, tokens } => {
+            TokenTime::SequenceDuration { seconds, before, tokens } => {
                 let life: Written = self.life(seconds).into();
                 let decoding = if before == 0.0 {
                     life

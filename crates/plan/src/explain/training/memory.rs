@@ -4,7 +4,7 @@ use super::Reported;
 use crate::explain::expression::Written;
 use crate::explain::{Origin, Term};
 use crate::knob::Knob;
-use atlas_perf::memory::{Ends, Sharded};
+use atlas_perf::memory::{PeakStages, Sharded};
 
 impl Reported<'_> {
     /// Weights, gradients or optimizer states: parameters of the fullest stage, bytes per parameter, and the ranks that
@@ -22,7 +22,7 @@ impl Reported<'_> {
         if offloaded > 0.0 || (kind == 0 && (i.packed_bytes.is_some() || frozen_images)) {
             return None;
         }
-        let states = Ends::of(i, &self.constants).states(&self.out.memory)?;
+        let states = PeakStages::of(i, &self.constants).model_states(&self.out.memory)?;
         let bytes = Term::input("bytes", what, "bytes", bytes).from(Origin::Engine(
             "mixed-precision Adam keeps 2 + 4 + 12 bytes a parameter (arXiv 1910.02054, section 3.1)",
         ));

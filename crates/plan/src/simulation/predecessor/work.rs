@@ -38,7 +38,7 @@ impl Predecessor {
             .find(|(word, ..)| word.eq_ignore_ascii_case(name))
             .map_or(name, |(_, id, _)| id);
         let found = catalog.accelerator(known).ok();
-        let found = found.or_else(|| catalog.accelerator_meant(name, Some(self.hardware.memory_gb)));
+        let found = found.or_else(|| catalog.find_accelerator_by_description(name, Some(self.hardware.memory_gb)));
         let sheet = found.clone().or_else(|| catalog.accelerator(PREDECESSOR_ACCELERATORS[0].1).ok());
         let mut device = sheet.map(|sheet| datasheet::accelerator(&sheet)).unwrap_or_default();
         let own = device.peak(Precision::Bf16);

@@ -203,7 +203,7 @@ fn analytical_collective_times_match_the_flow_simulation() {
         worst = worst.max((found / expected - 1.0).abs());
     };
     for n in [2u32, 4, 8, 16, 64] {
-        let g = Group { size: f64::from(n), local: f64::from(n), apart: 1.0 };
+        let g = Group { size: f64::from(n), local: f64::from(n), domain_stride: 1.0 };
         let shape = analytical_shape(1, n);
         for bytes in SIZES {
             let of = |operation, algorithm| timed(shape, operation, algorithm, bytes);
@@ -232,7 +232,7 @@ fn analytical_collective_times_match_the_flow_simulation() {
     }
     for (domains, local) in [(2u32, 8u32), (4, 8), (8, 4)] {
         let n = domains * local;
-        let g = Group { size: f64::from(n), local: f64::from(local), apart: 1.0 };
+        let g = Group { size: f64::from(n), local: f64::from(local), domain_stride: 1.0 };
         let shape = analytical_shape(domains, local);
         let rings = Algorithm::Ring { channels: local, local, chunks: 1 };
         // The analytical engine adds up the latencies of all hops. In the simulation the card is busy meanwhile, so

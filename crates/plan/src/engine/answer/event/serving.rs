@@ -102,7 +102,7 @@ fn loaded(
     // Use the prefix hit rate of the closed form for the same number of running sequences.
     let layout = input.pools.map_or(input.layout, |pools| pools.prefill);
     let running = if input.pools.is_some() { 0.0 } else { closed.batch };
-    let found = reuse::found(input, &talk, &layout, running, constants);
+    let found = reuse::prefix_cache_hits(input, &talk, &layout, running, constants);
     ServingInput { load, prefix_hit: found.share, loading: found.loading, ..*input }
 }
 
@@ -171,8 +171,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
         Load::Burst { requests } if requests.is_infinite() => {
             // An endless backlog: a queue that never empties, in front of one replica that represents all.
             let one = if system.pools.is_some() { replicas } else { Count::ONE };
-            let most =
-                (system.most_sequences() * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
+            let most = (system.max_sequences() * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
             let backlog = (BACKLOG * most).ceil();
             input.system.layout.dp = one;
             input.arrivals = Arrivals::Closed { concurrency: count(most + backlog) };
@@ -182,7 +181,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
         }
         Load::Open { rate } => {
             let stay = if closed.e2e.mean.is_finite() { closed.e2e.mean } else { 0.0 };
-            let most = closed.max_concurrency.min(system.most_sequences() * system.layout.attention_dp);
+            let most = closed.max_concurrency.min(system.max_sequences() * system.layout.attention_dp);
             let most = most.max(1.0) * replicas;
             let in_flight = if stay > 0.0 { (rate * stay).min(4.0 * most) } else { most };
             let affordable = MAX_STEPS * (in_flight / replicas).max(1.0) / system.osl.max(1.0);
@@ -368,7 +367,7 @@ impl Mean {
 
     /// Whether the number of requests in the system of an endless service keeps growing.
     fn overloads(&self, input: &ServingInput) -> bool {
-        let endless = matches!(input.load, Load::Open { .. }) && input.most_in_flight.is_infinite();
+        let endless = matches!(input.load, Load::Open { .. }) && input.max_in_flight.is_infinite();
         endless && !self.whole && self.growth * self.per_run() > GROWTH
     }
 
@@ -389,7 +388,7 @@ impl Mean {
         let tokens = match input.load {
             // In the long run, requests are served at the rate at which they arrive. The number and lengths of the
             // requests that happened to be counted must not change the throughput.
-            Load::Open { rate } if !self.whole && input.most_in_flight.is_finite() => {
+            Load::Open { rate } if !self.whole && input.max_in_flight.is_finite() => {
                 (sum.output_tokens_per_sec * all).min(rate * input.osl)
             }
             Load::Open { rate } if !self.whole => {
