@@ -3,7 +3,7 @@
 //! The update function must not compute for long. A view [asks](Query::ask) a question, which is plain data, and
 //! [`mod@super::update`] turns a new question into an [`Effect::Work`]. The runtime's workers (`workers.rs`) run the
 //! [`Job`] on a thread, report its [`Progress`] while it runs, and send the result as
-//! [`Message::WorkFinished`](super::message::Message::Worked).
+//! [`Message::WorkFinished`](super::message::Message::WorkFinished).
 //!
 //! * **An answer belongs to its question.** Questions contain [`App::generation`], which every change of the scenario
 //!   increments, so that asking again after an edit cancels the running work and orders new work. Results of a

@@ -64,7 +64,7 @@ impl Input {
         !self.events.is_empty()
     }
 
-    /// How long to wait for more bytes before [`end_incomplete`](Input::give_up); `None` if no sequence is incomplete.
+    /// How long to wait for more bytes before [`end_incomplete`](Input::end_incomplete); `None` if no sequence is incomplete.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         match (&self.paste, self.bytes.as_slice()) {
