@@ -7,15 +7,16 @@ use portable_pty::CommandBuilder;
 
 use crate::common::pty::Session;
 
-/// Runs the program in a shell that keeps the terminal open, as login shells do, and that finally prints whether the
-/// terminal modes are unchanged. The program's process id is in `pid`.
+/// Runs the program in a shell that keeps the terminal open, as login shells do, and that finally prints the exit status
+/// and whether the terminal modes are unchanged. It prints after they are, since the guard then has left the alternate
+/// screen, on which the text would be lost. The program's process id is in `pid`.
 fn below_a_shell(dir: &Path, limit_kb: Option<u64>, arguments: &str) -> Session {
     let limit = limit_kb.map_or_else(String::new, |limit| format!("ulimit -v {limit}; "));
     let program = env!("CARGO_BIN_EXE_atlas");
     let script = format!(
-        "before=$(stty -g); sh -c '{limit}echo $$ > pid; exec {program} {arguments}'; echo \"ended with $?\"; n=0; \
+        "before=$(stty -g); sh -c '{limit}echo $$ > pid; exec {program} {arguments}'; status=$?; n=0; \
          while [ \"$(stty -g)\" != \"$before\" ] && [ $n -lt 600 ]; do n=$((n + 1)); sleep 0.05; done; \
-         [ \"$(stty -g)\" = \"$before\" ] && echo the modes are back; read line"
+         echo \"ended with $status\"; [ \"$(stty -g)\" = \"$before\" ] && echo the modes are back; read line"
     );
     let mut command = CommandBuilder::new("sh");
     command.args(["-c", &script]);
