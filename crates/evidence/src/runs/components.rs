@@ -6,12 +6,11 @@
 //! others of similar shape; similarity decreases as exp(−`falloff` × distance). These variances apply where the shipped
 //! estimate has an uncertainty of about ± 25 %; elsewhere effects are proportional to the uncertainty to the power of
 //! `growth`. `residual` is the variance of one configuration around all effects. `reach` is the number of standard
-//! deviations within which nine of ten runs of a source lie if it was calibrated without the other sources.
-//! calibrated without.
+//! deviations within which nine of ten runs of a source lie that was calibrated with components of the other sources.
+//!
 //! Source: the values with which three runs of a source, or of one accelerator and software of it, predict the rest of
 //! it with the smallest error, over the shipped measurements. `cargo xtask variance-components` estimates them again
 //! and writes this table.
-//! this table.
 
 use atlas_config::corrections::Quantity;
 
