@@ -29,19 +29,22 @@ const ATTRIBUTES: [(&str, Modifier); 5] = [
     ("reverse", Modifier::REVERSED),
 ];
 
-/// Decodes a theme; see [`Theme::read`].
-pub(super) fn read(
-    file: &Arc<str>,
-    text: &Text,
-    depth: ColorDepth,
-    known: &[Arc<Theme>],
-    diagnostics: &mut Diagnostics,
-) -> Option<Theme> {
-    let mut problems = Diagnostics::new();
-    let theme = text.tree(file, &mut problems).and_then(|node| document(file, &node, depth, known, &mut problems));
-    let broken = problems.has_errors();
-    diagnostics.extend(problems);
-    theme.filter(|_| !broken)
+impl Theme {
+    /// Reads one theme for this color depth. Adds problems to `diagnostics`; returns `None` if one of them is an error.
+    /// `known` are the themes that it may extend.
+    pub fn read(
+        file: &Arc<str>,
+        text: &Text,
+        depth: ColorDepth,
+        known: &[Arc<Theme>],
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Theme> {
+        let mut problems = Diagnostics::new();
+        let theme = text.tree(file, &mut problems).and_then(|node| document(file, &node, depth, known, &mut problems));
+        let broken = problems.has_errors();
+        diagnostics.extend(problems);
+        theme.filter(|_| !broken)
+    }
 }
 
 fn document(

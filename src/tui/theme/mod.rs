@@ -179,18 +179,6 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// Reads one theme for this color depth. Adds problems to `diagnostics`; returns `None` if one of them is an error.
-    /// `known` are the themes that it may extend.
-    pub fn read(
-        file: &Arc<str>,
-        text: &Text,
-        depth: ColorDepth,
-        known: &[Arc<Theme>],
-        diagnostics: &mut Diagnostics,
-    ) -> Option<Theme> {
-        file::read(file, text, depth, known, diagnostics)
-    }
-
     /// A shipped theme, which needs no validation; `None` if it has no name.
     fn shipped(document: &'static Document, depth: ColorDepth) -> Option<Theme> {
         let [name, description, order] = document.part().values(["name", "description", "order"]);

@@ -327,30 +327,19 @@ fn listed_traits_equal_the_resolved_traits() {
                 let row = rows.iter().find(|row| row.kind == kind && row.key == key);
                 row.map(|row| (row.value.clone(), row.tuned.clone().unwrap_or_else(|| row.value.clone())))
             };
+            let check = |kind, key, default, tuned| {
+                assert_eq!(value(kind, key), Some((default, tuned)), "{} {key}", software.spec());
+            };
             if let Some(profile) = resolved.training {
                 let tuned = fields::TrainingChange::all(&profile.tuned);
                 for (change, tuned) in fields::TrainingChange::all(&profile.default).iter().zip(&tuned) {
-                    let listed = value(SoftwareKind::Training, change.key());
-                    assert_eq!(
-                        listed,
-                        Some((change.format_value(), tuned.format_value())),
-                        "{} {}",
-                        software.spec(),
-                        change.key()
-                    );
+                    check(SoftwareKind::Training, change.key(), change.format_value(), tuned.format_value());
                 }
             }
             if let Some(profile) = resolved.serving {
                 let tuned = fields::ServingChange::all(&profile.tuned);
                 for (change, tuned) in fields::ServingChange::all(&profile.default).iter().zip(&tuned) {
-                    let listed = value(SoftwareKind::Serving, change.key());
-                    assert_eq!(
-                        listed,
-                        Some((change.format_value(), tuned.format_value())),
-                        "{} {}",
-                        software.spec(),
-                        change.key()
-                    );
+                    check(SoftwareKind::Serving, change.key(), change.format_value(), tuned.format_value());
                 }
             }
         }

@@ -167,7 +167,7 @@ pub fn judge_by(
     gauge: &Gauge,
 ) -> Result<Vec<Verdict>, ValidateError> {
     let rows = table::read(text)?;
-    gauge.expect(rows.len() as u64);
+    gauge.add_expected(rows.len() as u64);
     if gauge.cancelled() {
         return Ok(Vec::new());
     }

@@ -139,7 +139,7 @@ fn search(problem: &Problem<'_>, gauge: &Gauge, began: Instant) -> Optimum {
     let admissible = search.count(gauge);
     let exhaustive = admissible <= u128::from(problem.max_candidates);
     #[expect(clippy::cast_possible_truncation, reason = "smaller than a u64")]
-    gauge.expect(admissible.min(u128::from(problem.max_candidates)) as u64);
+    gauge.add_expected(admissible.min(u128::from(problem.max_candidates)) as u64);
     let mut tally =
         if exhaustive { search.everywhere(workers(), gauge) } else { local::search(&search, workers(), gauge) };
     search.consider_start(&mut tally);

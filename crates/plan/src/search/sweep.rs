@@ -86,7 +86,7 @@ impl Sweep {
     ) -> io::Result<u64> {
         let all = self.size().ok_or_else(|| io::Error::other("too many points"))?;
         let (from, size) = (points.start, points.end.min(all));
-        gauge.expect(size);
+        gauge.add_expected(size);
         gauge.advance(from.min(size));
         let (workers, size_of_block) = (workers(), self.block());
         std::thread::scope(|scope| {

@@ -142,7 +142,7 @@ impl Gang<'_> {
     }
 
     /// Updates the levels and schedules the next event.
-    fn expect(&mut self, queue: &mut EventQueue<Event>) {
+    fn schedule_next_event(&mut self, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         queue.cancel(self.through);
         self.through = Handle::NONE;
@@ -190,7 +190,7 @@ impl Model for Gang<'_> {
                 }
             }
         }
-        self.expect(queue);
+        self.schedule_next_event(queue);
     }
 
     fn share_done(&self) -> f64 {

@@ -60,7 +60,7 @@ impl Progress {
     }
 
     /// Adds `more` units to the total.
-    pub fn expect(&self, more: u64) {
+    pub fn add_expected(&self, more: u64) {
         self.total.fetch_add(more, Relaxed);
     }
 
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn counted_progress_reports_done_total_and_share() {
         let progress = Progress::new();
-        progress.expect(8);
+        progress.add_expected(8);
         progress.advance(2);
         assert_eq!((progress.progress(), progress.share()), ((2, 8), 0.25));
     }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn cancelling_progress_cancels_its_separately_counted_parts() {
         let whole = Progress::new();
-        whole.expect(10);
+        whole.add_expected(10);
         let part = whole.part();
         part.set(1.0);
         assert_eq!((whole.progress(), part.share()), ((0, 10), 1.0));

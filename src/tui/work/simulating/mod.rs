@@ -46,7 +46,7 @@ impl Job for Scale {
         let sizes = (0..SIZES).map(|step| 4.0 * here / 2f64.powi(step as i32)).filter(|nodes| *nodes >= 1.0);
         let mut sizes: Vec<f64> = sizes.filter(|nodes| nodes.fract() == 0.0).collect();
         sizes.reverse();
-        gauge.expect(sizes.len() as u64);
+        gauge.add_expected(sizes.len() as u64);
         let mut points = Vec::new();
         for nodes in sizes {
             if gauge.cancelled() {
