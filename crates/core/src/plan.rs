@@ -402,6 +402,8 @@ words! {
         All = "all",
         /// Low-rank adapters; the model is frozen.
         Lora = "lora",
+        /// The projector from the vision encoder to the language model, both of which are frozen.
+        Projector = "projector",
     }
 }
 

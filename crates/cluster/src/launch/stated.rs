@@ -43,7 +43,7 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::Compute, plan.compute.is_some()),
         (Knob::GradientFormat, plan.gradient_format.is_some()),
         (Knob::Optimizer, plan.optimizer.is_some()),
-        (Knob::Trained, plan.trained == Some(Trained::Lora)),
+        (Knob::Trained, plan.trained.is_some_and(|trained| trained != Trained::All)),
         (Knob::LoraTargets, plan.lora_targets.is_some()),
         (Knob::FreezeVision, plan.freeze_vision == Some(true) && scenario.uses(Knob::FreezeVision)),
         (Knob::CpuOffload, plan.cpu_offload.is_some_and(|offload| offload != CpuOffload::None)),

@@ -147,7 +147,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(Trained::NAMES),
         &["trained"],
-        "trained weights: all, or adapters of a frozen model (LoRA)",
+        "trained weights: all, adapters of a frozen model (LoRA), or only the projector of images",
     )
     .slot(word!(Trained, trained))
     .with_default_word(Trained::All.name())

@@ -30,6 +30,18 @@ impl Offload {
     }
 }
 
+/// Matrices of a frozen model that have low-rank adapters (LoRA, arXiv 2106.09685).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Adapters {
+    /// None.
+    #[default]
+    None,
+    /// The projections of attention.
+    Attention,
+    /// The projections of attention and the MLPs.
+    All,
+}
+
 /// A resolved recomputation plan. Shares are means over stages and micro-batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
@@ -252,8 +264,8 @@ pub struct TrainingInput {
     /// Bytes of a frozen layer weight as stored, including scales, if weights are unpacked before every GEMM (QLoRA,
     /// arXiv 2305.14314, section 3); `None`: stored in the format of the GEMMs.
     pub packed_bytes: Option<f64>,
-    /// Whether a frozen model has adapters on MLPs too, not only on the projections of attention.
-    pub adapted_mlps: bool,
+    /// Matrices with low-rank adapters.
+    pub adapters: Adapters,
     /// Properties of the software.
     pub software: Software,
     /// Images of a sequence, whose tokens are part of the sequence. They are encoded on the first stage, on every rank
@@ -304,7 +316,7 @@ impl Default for TrainingInput {
             imbalance: 1.0,
             trained: 1.0,
             packed_bytes: None,
-            adapted_mlps: true,
+            adapters: Adapters::None,
             software: Software::default(),
             images: None,
         }

@@ -1,7 +1,7 @@
 //! Compute of one layer for one micro-batch: forward, backward and recomputation, operator by operator.
 
 use super::terms::{Class, OperatorSink, OperatorTime, Operators};
-use super::{Plan, Software, TrainingInput};
+use super::{Adapters, Plan, Software, TrainingInput};
 use crate::accelerator::{Generation, Precision};
 use crate::constants::Constants;
 use crate::ops;
@@ -193,11 +193,11 @@ fn traffic_pair(i: &TrainingInput, c: &Constants, bytes: f64) -> PassTimes {
     PassTimes { forward, backward: 1.5 * forward, weights: 0.0 }
 }
 
-/// Whether a matrix has an adapter: the projections of attention always, those of MLPs if `mlps`.
-fn has_adapter(name: OpName, mlps: bool) -> bool {
+/// Whether a matrix has an adapter.
+fn has_adapter(name: OpName, adapters: Adapters) -> bool {
     match name {
-        OpName::QueryKeyValue | OpName::OutputProjection => true,
-        OpName::MlpUp | OpName::MlpDown | OpName::SharedUp | OpName::SharedDown => mlps,
+        OpName::QueryKeyValue | OpName::OutputProjection => adapters != Adapters::None,
+        OpName::MlpUp | OpName::MlpDown | OpName::SharedUp | OpName::SharedDown => adapters == Adapters::All,
         _ => false,
     }
 }
@@ -270,7 +270,7 @@ fn record_operators(
             Work::Gemm(g) => {
                 let p = if op.name == OpName::Router { Precision::Bf16 } else { precision };
                 let mut pair = if g.batch > 1.0 { grouped_pair(i, c, &g, p) } else { gemm_pair(i, c, &g, p) };
-                if i.trained < 1.0 && has_adapter(op.name, i.adapted_mlps) {
+                if has_adapter(op.name, i.adapters) {
                     pair = with_adapter(i, c, &g, &pair);
                 }
                 if let Some(bytes) = i.packed_bytes.filter(|_| !matches!(op.name, OpName::Logits | OpName::Router)) {

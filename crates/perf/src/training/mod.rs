@@ -25,7 +25,7 @@ pub mod terms;
 mod tests;
 
 pub use breakdown::TimeBreakdown;
-pub use input::{Offload, Plan, Reshard, Software, TrainingInput};
+pub use input::{Adapters, Offload, Plan, Reshard, Software, TrainingInput};
 pub use layer::slice;
 pub use memo::{Memo, memoized};
 pub use optimizer::Optimizer;

@@ -36,6 +36,8 @@ const NO_EXPERTS: IneffectiveKnob = IneffectiveKnob::with_reason("the model has 
 const NO_SHARED_EXPERTS: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no shared experts");
 const NO_VISION: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no vision encoder");
 const NO_IMAGES: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Images, "no images: set images");
+const FROZEN_ENCODER: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Trained, "only the projector is trained: set trained=all");
 const ONE_SIZE: IneffectiveKnob = IneffectiveKnob::with_reason("the model scales all images to one size");
 const NO_TOKENS: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no tokens");
 const NO_ATTENTION: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no attention");
@@ -58,7 +60,7 @@ const ONE_DOMAIN: IneffectiveKnob =
 const NOT_SHARDED: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Sharding, "model states are not sharded: set sharding");
 const NO_ADAPTERS: IneffectiveKnob =
-    IneffectiveKnob::requiring(Knob::Trained, "all weights are trained: set trained=lora");
+    IneffectiveKnob::requiring(Knob::Trained, "the model has no adapters: set trained=lora");
 const SAME_KEYS: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Tp, "no two ranks hold the same KV heads: set tp above the number of KV heads");
 const NOTHING_DRAFTED: IneffectiveKnob =
@@ -157,7 +159,7 @@ impl Scenario {
             }
             Knob::Prompt | Knob::Generate => when(model.convolutions.is_some(), NO_TOKENS),
             Knob::AttentionKernel => when(model.convolutions.is_some(), NO_ATTENTION),
-            Knob::LoraTargets => when(plan.trained.unwrap_or(Trained::All) == Trained::All, NO_ADAPTERS),
+            Knob::LoraTargets => when(plan.trained != Some(Trained::Lora), NO_ADAPTERS),
             Knob::OverlapTensor | Knob::Sp => when(shape.tp <= 1.0, ONE_TENSOR_RANK),
             Knob::Vpp | Knob::FirstLayers | Knob::LastLayers | Knob::OverlapPipeline | Knob::PipelineSchedule => {
                 when(shape.pp <= 1.0, ONE_STAGE)
@@ -233,6 +235,10 @@ impl Scenario {
             Knob::Images => when(self.vision.is_none(), NO_VISION),
             Knob::ImageSize | Knob::FreezeVision => when(self.vision.is_none(), NO_VISION)
                 .or(when(Scenario::images_stated(&self.base).is_none(), NO_IMAGES))
+                .or(when(
+                    knob == Knob::FreezeVision && self.base.plan.trained == Some(Trained::Projector),
+                    FROZEN_ENCODER,
+                ))
                 .or(when(knob == Knob::ImageSize && self.vision.as_ref().is_some_and(|v| v.scales_images()), ONE_SIZE)),
             Knob::NetworkGbps | Knob::Oversubscription => {
                 let inside = self.machine.is_some_and(|m| m.domain >= self.accelerators() * m.dies);

@@ -4,6 +4,7 @@ use super::{Parts, Phase, Scenario};
 use crate::engine::datasheet;
 use atlas_catalog::images::{ImageSizes, Images as Reader};
 use atlas_config::Mode;
+use atlas_core::plan::Trained;
 use atlas_perf::arch::Architecture;
 use atlas_perf::training::images;
 use atlas_perf::vision::{EncoderInput, Images};
@@ -70,8 +71,15 @@ impl Scenario {
         let count = Scenario::images_stated(phase)?;
         let vision = self.vision.as_deref()?;
         let side = phase.plan.image_size.map_or(vision.default_size(), f64::from);
-        let trained = phase.shape.mode == Mode::Training && !phase.plan.freeze_vision.unwrap_or(false);
+        let frozen = phase.plan.freeze_vision.unwrap_or(false) || phase.plan.trained == Some(Trained::Projector);
+        let trained = phase.shape.mode == Mode::Training && !frozen;
         Some(vision.images(count, side, trained))
+    }
+
+    /// Parameters of the projector between the vision encoder and the language model; 0 without a vision encoder.
+    #[must_use]
+    pub fn projector_params(&self) -> f64 {
+        self.vision.as_deref().map_or(0.0, |vision| vision.projector)
     }
 
     /// Tokens that images add to a prompt. In training they are included in the sequence length.
@@ -83,10 +91,14 @@ impl Scenario {
         }
     }
 
-    /// Describes what is missing to process the stated images, if anything.
+    /// Describes what is missing to process the stated images or to train their projector, if anything.
     pub(super) fn missing_image_support(&self) -> Option<String> {
         let phase = &self.base;
-        let count = Scenario::images_stated(phase)?;
+        let projector = phase.shape.mode == Mode::Training && phase.plan.trained == Some(Trained::Projector);
+        let Some(count) = Scenario::images_stated(phase) else {
+            return projector
+                .then(|| "images in a sequence to train the projector that they pass (images: 1)".to_owned());
+        };
         let Some(images) = self.images(phase) else {
             return Some(format!("a model with a vision encoder for images: {count}, or images: 0"));
         };

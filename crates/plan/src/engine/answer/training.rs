@@ -15,8 +15,8 @@ use atlas_perf::memory::MemoryBreakdown;
 use atlas_perf::serving::formats::stored_bytes;
 use atlas_perf::training;
 use atlas_perf::training::{
-    Offload, Optimizer, Recompute, Reshard, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput,
-    Unsupported,
+    Adapters, Offload, Optimizer, Recompute, Reshard, Schedule, Sharding, TimeBreakdown, TrainingEstimate,
+    TrainingInput, Unsupported,
 };
 use atlas_perf::traits::{Regather, TrainingTraits, WeightCopies};
 
@@ -34,9 +34,9 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
     let precision = Precision::from(format);
     let traits = &scenario.active_software.training;
     let wide = matches!(format, Format::Fp32 | Format::Tf32);
-    let lora = plan.trained == Some(Trained::Lora);
+    let frozen = plan.trained.unwrap_or(Trained::All) != Trained::All;
     // Frozen weights are not updated and need no 32-bit copy.
-    let masters = wide || (traits.weights == WeightCopies::MasterOnly && !lora);
+    let masters = wide || (traits.weights == WeightCopies::MasterOnly && !frozen);
     let optimizer = plan.optimizer.unwrap_or(Optimizer::Adam);
     let grad_bytes = plan.gradient_format.map_or(traits.gradient_format.bytes(precision), stored_bytes);
     let reduce_bytes = plan.gradient_format.map_or(traits.reduce_format.bytes(precision), stored_bytes);
@@ -89,9 +89,17 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
         },
         target_seq: None,
         bucket_bytes: if sharding == Sharding::None { 0.0 } else { traits.bucket_bytes },
-        trained: if lora { LORA_SHARE } else { 1.0 },
+        trained: match plan.trained.unwrap_or(Trained::All) {
+            Trained::All => 1.0,
+            Trained::Lora => LORA_SHARE,
+            Trained::Projector => scenario.projector_params() / arch.params(),
+        },
         packed_bytes: scenario.packed(phase).map(stored_bytes),
-        adapted_mlps: plan.lora_targets != Some(LoraTargets::Attention),
+        adapters: match (plan.trained, plan.lora_targets) {
+            (Some(Trained::Lora), Some(LoraTargets::Attention)) => Adapters::Attention,
+            (Some(Trained::Lora), _) => Adapters::All,
+            _ => Adapters::None,
+        },
         software: scenario.training_software(phase),
         images: scenario.images(phase),
     }
