@@ -68,23 +68,19 @@ impl Software {
         }
     }
 
-    /// Explains in one sentence why the release is assumed. `None` if it was stated and is known.
+    /// States in one sentence which release is used instead of the requested one. `None` if it was stated and is known.
     #[must_use]
     pub fn caveat_text(&self) -> Option<String> {
-        let (name, release) = (&self.family.name, self.release()?.id.as_str());
+        let (name, used) = (&self.family.name, self.spec());
         Some(match self.caveat.as_ref()? {
-            Caveat::Newest => format!("release of {name} not stated; {release}, the newest known, is assumed"),
-            Caveat::OfDate(date) => {
-                format!("release of {name} not stated; {release}, the newest at {date}, is assumed")
-            }
-            Caveat::Plugin(requested) => format!("{name} {release} stands for {requested} on this device"),
+            Caveat::Newest => format!("no release stated: using {used}, the newest known"),
+            Caveat::OfDate(date) => format!("no release stated: using {used}, the newest at {date}"),
+            Caveat::Plugin(requested) => format!("using {used} for {requested}, which needs it on this accelerator"),
             Caveat::Earlier { requested, beyond: false } => {
-                format!(
-                    "release {requested} of {name} is not listed; traits are those of {release}, the nearest before it"
-                )
+                format!("release {requested} of {name} is not listed: using {used}, the nearest before it")
             }
             Caveat::Earlier { requested, beyond: true } => {
-                format!("release {requested} of {name} is newer than all listed; traits are those of {release}")
+                format!("release {requested} of {name} is newer than all listed: using {used}")
             }
         })
     }

@@ -86,7 +86,11 @@ impl KnobValues for Knob {
                 Ok(found) if found.caveat == Some(Caveat::Newest) => {
                     Ok(Setting::Choice(found.family.id.as_str().into()))
                 }
-                Ok(found) => Ok(Setting::Choice(found.spec().into())),
+                Ok(found) => Ok(Setting::Choice(match &found.caveat {
+                    // The note states which release is used for one that is not listed.
+                    Some(Caveat::Earlier { requested, .. }) => format!("{}@{requested}", found.family.id).into(),
+                    _ => found.spec().into(),
+                })),
                 Err(problem) => Err(refuse(format!("software, such as vllm@0.11 ({problem})"))),
             },
             ValueType::Number { bounds, .. } => {

@@ -154,12 +154,6 @@ impl Resolved {
         !self.family.vendors.is_empty() && !self.family.vendors.iter().any(|one| one.eq_ignore_ascii_case(vendor))
     }
 
-    /// Whether the release was not stated, or is not known exactly.
-    #[must_use]
-    pub fn release_assumed(&self) -> bool {
-        self.caveat.is_some()
-    }
-
     /// Returns the software with its release and caveat.
     #[must_use]
     pub fn software(&self) -> Software {

@@ -188,12 +188,12 @@ fn name_may_resolve_to_different_families_for_training_and_serving() {
 fn unlisted_release_is_reported_with_its_substitute() {
     let said = |text: &str| Software::parse(text).unwrap().caveat_text();
     assert_eq!(said("vllm@0.11.0"), None);
-    assert_eq!(said("vllm").unwrap(), "release of vLLM not stated; 0.33.0, the newest known, is assumed");
+    assert_eq!(said("vllm").unwrap(), "no release stated: using vllm@0.33.0, the newest known");
     assert_eq!(
         said("vllm@0.10.3").unwrap(),
-        "release 0.10.3 of vLLM is not listed; traits are those of 0.10.2, the nearest before it"
+        "release 0.10.3 of vLLM is not listed: using vllm@0.10.2, the nearest before it"
     );
-    assert_eq!(said("vllm@0.40").unwrap(), "release 0.40 of vLLM is newer than all listed; traits are those of 0.33.0");
+    assert_eq!(said("vllm@0.40").unwrap(), "release 0.40 of vLLM is newer than all listed: using vllm@0.33.0");
     let error = Software::parse("primus@0.1").unwrap_err().to_string();
     assert_eq!(error, "no release `0.1` of primus; known releases: 0.3.0, 0.7.0, 26.4.0");
     assert_eq!(Software::parse("vlm").unwrap_err().to_string(), "no software `vlm`; did you mean `vllm`?");
@@ -267,7 +267,7 @@ fn plugin_replaces_its_base_family_on_its_devices() {
     let found = resolve("vllm@0.11.0", SoftwareKind::Serving, &ascend).unwrap();
     assert_eq!((found.family.id.as_str(), found.software().spec().as_str()), ("vllm-ascend", "vllm-ascend@0.9.1"));
     let text = found.software().caveat_text().unwrap();
-    assert_eq!(text, "vLLM Ascend 0.9.1 stands for vllm@0.11.0 on this device");
+    assert_eq!(text, "using vllm-ascend@0.9.1 for vllm@0.11.0, which needs it on this accelerator");
     assert_eq!(serving("vllm", &class("Intel", "Gaudi", 128.0)).shapes, Shapes::Compiled);
     assert_eq!(serving("vllm", &H100).shapes, Shapes::Dynamic);
 }

@@ -118,7 +118,7 @@ impl RowScenario {
     /// Whether the row specifies the release of its software.
     #[must_use]
     pub fn release(&self) -> Release {
-        Release::assumed_if(self.scenario.active_software.release_assumed)
+        Release::assumed_if(self.scenario.active_software.release_assumed())
     }
 
     /// Returns the engine input of a training run.

@@ -5,6 +5,7 @@ use super::answer::{corrected, throttle};
 use super::benchboard;
 use crate::estimate::Estimate;
 use crate::scenario::Scenario;
+use atlas_catalog::software::Software;
 use atlas_config::Mode;
 use atlas_config::corrections::Quantity;
 use atlas_core::plan::{Arrivals, Engine, Format, LoadKind, PriceBasis};
@@ -321,11 +322,8 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     }
     if software.family_assumed {
         notes.push(format!("no software stated: using the defaults of {}", software.name));
-    } else if software.release_assumed {
-        notes.push(format!(
-            "no release stated: using {}, the newest known; the intervals account for other releases",
-            software.name
-        ));
+    } else if let Some(caveat) = software.found.as_ref().and_then(Software::caveat_text) {
+        notes.push(format!("{caveat}; the intervals account for other releases"));
     }
     notes
 }

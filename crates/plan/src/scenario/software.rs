@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Machine, Phase, Scenario};
 use atlas_catalog::Accelerator as Sheet;
-use atlas_catalog::software::{self, AcceleratorClass};
+use atlas_catalog::software::{self, AcceleratorClass, Software};
 use atlas_config::Mode;
 use atlas_config::workload::PlanSpec;
 use atlas_core::plan::{
@@ -34,8 +34,8 @@ const SERVING_SOFTWARE: [&str; 3] = ["vllm", "sglang", "llama.cpp"];
 pub struct ActiveSoftware {
     /// Family and release: `vllm@0.11.0`.
     pub name: Arc<str>,
-    /// Whether the release is the newest known one because none was stated.
-    pub release_assumed: bool,
+    /// The software found in the catalog.
+    pub found: Option<Software>,
     /// Whether the software family was not stated, or is unknown.
     pub family_assumed: bool,
     /// Vendor of the accelerators, if the software is known not to run on them.
@@ -52,7 +52,7 @@ impl Default for ActiveSoftware {
     fn default() -> ActiveSoftware {
         ActiveSoftware {
             name: "".into(),
-            release_assumed: true,
+            found: None,
             family_assumed: true,
             unsupported_on: None,
             usual: None,
@@ -63,6 +63,12 @@ impl Default for ActiveSoftware {
 }
 
 impl ActiveSoftware {
+    /// Whether the release was not stated, or is not known exactly.
+    #[must_use]
+    pub fn release_assumed(&self) -> bool {
+        self.found.as_ref().is_none_or(|found| found.caveat.is_some())
+    }
+
     /// Resolves the software `stated`, or the default of the mode, on this accelerator.
     pub(super) fn of(stated: Option<&str>, mode: Mode, sheet: Option<&Sheet>, dies: f64) -> ActiveSoftware {
         let usual: &[&'static str] = match mode {
@@ -92,7 +98,7 @@ impl ActiveSoftware {
         let Some((name, found)) = known.or_else(|| resolved(generic)) else { return ActiveSoftware::default() };
         ActiveSoftware {
             name: name.into(),
-            release_assumed: found.release_assumed(),
+            found: Some(found.software()),
             family_assumed: stated.is_none() || unknown,
             unsupported_on: found.is_unsupported_by_vendor(&sheet.vendor).then(|| sheet.vendor.as_str().into()),
             usual: supported,

@@ -256,7 +256,7 @@ pub(super) fn described(
     limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
     let ms = |s: &Spread| [s.mean * 1e3, s.p50 * 1e3, s.p95 * 1e3, s.p99 * 1e3];
     let first = &out.first_token;
-    let release = Release::assumed_if(scenario.active_software.release_assumed);
+    let release = Release::assumed_if(scenario.active_software.release_assumed());
     let factors = |f: interval::Factors| Interval { low: f.low, high: f.high };
     let memory = memory(input, out, constants);
     let power = power::node(scenario, &used, at_work);

@@ -141,7 +141,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let answer = physics.training(scenario, phase, &input, closed);
     let out = &answer.estimate;
     let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);
-    let release = Release::assumed_if(scenario.active_software.release_assumed);
+    let release = Release::assumed_if(scenario.active_software.release_assumed());
     let interval::Factors { low, high } = interval::training(&input, release);
     let used = power::DeviceUtilization::training(out, scenario.terms.clock_share);
     let devices = scenario.accelerators() * dies;
