@@ -10,7 +10,6 @@ mod derive;
 mod documents;
 mod fields;
 mod hints;
-mod job;
 mod json;
 mod names;
 pub(crate) use names::accelerator_label;
@@ -35,7 +34,6 @@ mod yaml;
 
 use std::collections::BTreeMap;
 
-pub use job::{Job, JobKind, Precision, Recompute, Sharding, Stated};
 pub use origin::Origin;
 pub use report::{Import, Missing, Note};
 

@@ -6,7 +6,6 @@ use atlas_core::sort;
 use serde_json::{Map, Value as Json, json};
 
 use super::fields::{Fields, ReadFields, file_and_line};
-use super::job::Job;
 use super::origin::Origin;
 use crate::secrets::mask;
 
@@ -31,7 +30,7 @@ pub struct Note {
 /// Values that were read from the files of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
-    /// Values by name, with dotted names nested. [`Import::job`] is the typed view.
+    /// Values by name, with dotted names nested.
     pub fields: Map<String, Json>,
     /// Place of each value, by dotted name.
     pub origin: BTreeMap<String, Origin>,
@@ -45,8 +44,6 @@ pub struct Import {
     pub variants: Vec<Map<String, Json>>,
     /// Settings of the prefill and decode workers of a disaggregated server.
     pub roles: Map<String, Json>,
-    /// The same values, typed.
-    pub job: Job,
 }
 
 impl Import {
@@ -114,7 +111,6 @@ pub(crate) fn build(out: ReadFields, files: &[String]) -> Import {
     for (i, f) in out.variants.iter().enumerate() {
         collect(&format!("variants.{i}."), f);
     }
-    let job = Job::from_fields(&fields, &origin);
     let as_json = |f: &Fields| {
         let mut v = Json::Object(f.json());
         masked(&mut v);
@@ -157,7 +153,7 @@ pub(crate) fn build(out: ReadFields, files: &[String]) -> Import {
             not_understood.push(n);
         }
     }
-    Import { fields: map, origin: origins, missing, not_understood, conflicts, variants, roles, job }
+    Import { fields: map, origin: origins, missing, not_understood, conflicts, variants, roles }
 }
 
 fn masked(v: &mut Json) {
