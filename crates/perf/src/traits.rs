@@ -47,8 +47,10 @@ words! {
 
     /// How the GEMMs of the experts in a mixture of experts run.
     ExpertProducts {
-        /// One GEMM per expert, one after another.
+        /// One GEMM per expert, one after another, for the experts that have tokens. The host launches each.
         Sequential = "sequential",
+        /// One kernel per expert, also for experts without tokens, which need not wait for the host.
+        Separate = "separate",
         /// One grouped GEMM for all experts of a rank.
         Grouped = "grouped",
     }

@@ -304,6 +304,7 @@ section! {
         drafts: DraftVerification, "how draft tokens are verified";
         shapes: Shapes, "supported shapes";
         experts: ExpertProducts, "how expert GEMMs run";
+        int4_experts: ExpertProducts, "how GEMMs of experts with int4 weights run";
         exchange: ExpertExchange, "how tokens are exchanged between expert ranks";
         expert_ranks: ExpertRanks, "ranks of a replica over which experts can be distributed";
         fp8: QuantizedProduct, "GEMMs with fp8 weights";

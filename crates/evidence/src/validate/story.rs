@@ -14,6 +14,7 @@ use atlas_perf::serving::ServingInput;
 use atlas_perf::serving::step::StepTime;
 use atlas_perf::training;
 use atlas_perf::training::{TimeBreakdown, TrainingInput};
+use atlas_perf::traits::ExpertProducts;
 use atlas_plan::engine::answer::event as simulated;
 use atlas_plan::estimate::Breakdown;
 use atlas_plan::search::Gauge;
@@ -133,7 +134,7 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
 fn describe_inefficiencies(i: &ServingInput) -> String {
     let said = [
         (!i.tuned_products, "GEMMs with few rows not tuned"),
-        (i.sequential_experts, "one kernel launch per expert"),
+        (i.expert_products != ExpertProducts::Grouped, "one kernel launch per expert"),
         (!i.grouped_query_decode, "decode attention reads the KV cache once per query head"),
         (i.expanded_drafts && i.speculation.tokens > 0.0, "draft tokens verified as separate sequences"),
         (i.compiled_batch.is_some(), "batches padded to the compiled size"),

@@ -3,6 +3,7 @@
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
 use crate::roofline::FusedAttention;
+use crate::traits::ExpertProducts;
 pub use crate::traits::{Admission, AllReduce, GraphCapture, HostOverlap, KernelLibrary, Stack, StepInputs};
 use crate::vision::Images;
 use atlas_core::count::Count;
@@ -250,8 +251,8 @@ pub struct ServingInput {
     /// Whether decode attention reads the KV cache of a group once for all its query heads, rather than once per query
     /// head.
     pub grouped_query_decode: bool,
-    /// Whether every expert is a separate kernel launch, for lack of a grouped kernel.
-    pub sequential_experts: bool,
+    /// How the GEMMs of the experts run.
+    pub expert_products: ExpertProducts,
     /// Whether GEMMs with few rows are tuned. Otherwise the library's untuned kernels stream all weights through the
     /// caches once per row (hipBLASLt on CDNA 3 before its tuned tables shipped).
     pub tuned_products: bool,
@@ -341,7 +342,7 @@ impl Default for ServingInput {
             graphs: GraphCapture::Full,
             eager_prompts: false,
             grouped_query_decode: true,
-            sequential_experts: false,
+            expert_products: ExpertProducts::Grouped,
             tuned_products: true,
             inputs: StepInputs::Rebuilt,
             kernels: KernelLibrary::General,

@@ -11,6 +11,7 @@ use super::shape::Shape;
 use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::arch::Attention;
 use crate::constants::Constants;
+use crate::traits::ExpertProducts;
 use atlas_core::count::Count;
 use atlas_core::math;
 
@@ -36,6 +37,8 @@ pub struct Machine {
     pub(super) prompt_cores: f64,
     pub(super) group_excess: f64,
     pub(super) routing_exponent: f64,
+    /// Number of experts that a rank holds, if each has its own kernels.
+    pub(super) separate_experts: Option<f64>,
     pub(super) pp: f64,
     pub(super) attention_dp: f64,
     pub(super) intake: f64,
@@ -82,6 +85,8 @@ impl Machine {
                 _ => c.group_excess * math::log2(f64::from(layout.attention_dp.max(Count::ONE))),
             },
             routing_exponent: c.routing_exponent,
+            separate_experts: (input.expert_products == ExpertProducts::Separate)
+                .then_some(shape.experts / layout.ep.max(Count::ONE)),
             pp: f64::from(layout.pp.max(Count::ONE)),
             attention_dp: f64::from(layout.attention_dp.max(Count::ONE)),
             intake: FrontEnd::of(input, c).blocking_seconds,

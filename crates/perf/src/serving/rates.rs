@@ -6,6 +6,7 @@ use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::arch::{Architecture, Attention};
 use crate::constants::Constants;
 use crate::roofline;
+use crate::traits::ExpertProducts;
 use atlas_core::count::Count;
 
 /// Shares of the rooflines that the software reaches on the accelerator, relative to CUDA's.
@@ -115,10 +116,10 @@ impl Rates {
                 1.0 / (acc.cores.max(1.0) * c.row_bw)
             },
             // Two launches per expert: up with gate, and down.
-            expert_seconds: if input.sequential_experts {
-                2.0 * (c.kernel_graph + c.kernel_prefill) / kernels
-            } else {
-                0.0
+            expert_seconds: match input.expert_products {
+                ExpertProducts::Grouped => 0.0,
+                ExpertProducts::Sequential => 2.0 * (c.kernel_graph + c.kernel_prefill) / kernels,
+                ExpertProducts::Separate => 2.0 * c.kernel_graph / kernels,
             },
         }
     }

@@ -113,7 +113,8 @@ impl Machine {
             // The busiest rank computes more tokens than the mean, but reads at most all experts that it holds.
             let uneven = if all_tokens > 1.0 { self.collectives.imbalance } else { 1.0 };
             let bytes = s.expert_bytes * (uneven * touched).min(s.experts) * s.expert_copies;
-            out.launch += s.moe_layers * touched * self.rates.expert_seconds;
+            let launched = self.separate_experts.unwrap_or(touched);
+            out.launch += s.moe_layers * launched * self.rates.expert_seconds;
             let padded = touched * self.expert_tile / s.top_k.max(1.0);
             let flops = uneven * s.expert_flops * computed.max(padded);
             self.linear(&mut out, bytes, flops, self.rates.expert);

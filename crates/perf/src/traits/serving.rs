@@ -305,6 +305,8 @@ pub struct ServingTraits {
     pub shapes: Shapes,
     /// How the GEMMs of the experts run.
     pub experts: ExpertProducts,
+    /// How the GEMMs of experts with 4-bit integer weights run.
+    pub int4_experts: ExpertProducts,
     /// How tokens are exchanged between experts under expert parallelism.
     pub exchange: ExpertExchange,
     /// Allowed expert-parallel sizes.
@@ -374,6 +376,7 @@ impl Default for ServingTraits {
             drafts: DraftVerification::InPlace,
             shapes: Shapes::Dynamic,
             experts: ExpertProducts::Grouped,
+            int4_experts: ExpertProducts::Grouped,
             exchange: ExpertExchange::AllReduce,
             expert_ranks: ExpertRanks::Any,
             fp8: QuantizedProduct::Native,

@@ -125,8 +125,8 @@ pub struct ServingDefaults {
     pub graphs: ServingGraphs,
     /// Whether prefill runs eagerly, kernel by kernel.
     pub eager_prompts: bool,
-    /// Whether the experts of a mixture are computed sequentially.
-    pub sequential_experts: bool,
+    /// How the GEMMs of the experts run.
+    pub expert_products: ExpertProducts,
     /// Whether decode attention reads the KV cache once per group of query heads.
     pub grouped_query_decode: bool,
     /// Whether GEMMs with few rows use tuned kernels.
@@ -200,7 +200,7 @@ impl ServingDefaults {
             graph_batch: t.graph_batch,
             graphs: if captured { t.decode_graphs } else { ServingGraphs::None },
             eager_prompts: t.prompts == PromptLaunch::Eager,
-            sequential_experts: t.experts == ExpertProducts::Sequential,
+            expert_products: t.experts,
             grouped_query_decode: t.decode_attention == DecodeAttention::Grouped,
             tuned_products: t.small_products == SmallProducts::Tuned,
             inputs: t.inputs,
@@ -240,7 +240,9 @@ impl ServingDefaults {
         let compute = plan.compute.map(|compute| supported_16_bit_format(device, compute));
         let experts = plan.experts;
         let stated = Stated { weights: format, experts, bits: plan.weight_bits, compute, kv: plan.kv };
+        let int4 = experts.unwrap_or(format) == Format::Int4 && t.experts == ExpertProducts::Grouped;
         ServingDefaults {
+            expert_products: if int4 { t.int4_experts } else { t.experts },
             substitute_for: (format != requested).then_some(requested),
             refused: supported(device, &stated, t).err(),
             ..ServingDefaults::with(t, format, formats(device, model, &stated, t), context)

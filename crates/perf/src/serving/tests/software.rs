@@ -1,6 +1,7 @@
 //! Effects of software: kernels, graphs, host.
 
 use super::*;
+use crate::traits::ExpertProducts;
 
 #[test]
 fn gemm_tile_padding_limits_one_stream_on_low_flops_devices() {
@@ -93,13 +94,19 @@ fn sequential_experts_add_launch_time_with_batch() {
         moe_ffn: Count::new(1024),
         ..Architecture::default()
     };
-    let launch = |arch, sequential_experts, batch| {
-        run(&ServingInput { arch, sequential_experts, load: Load::DecodeOnly { batch }, ..base() }).time.launch
+    let launch = |arch, expert_products, batch| {
+        run(&ServingInput { arch, expert_products, load: Load::DecodeOnly { batch }, ..base() }).time.launch
     };
-    let more = |batch| launch(mixture, true, batch) - launch(mixture, false, batch);
-    assert!(more(1.0) > 0.0 && more(16.0) > 5.0 * more(1.0), "{} {}", more(1.0), more(16.0));
+    let more = |how, batch| launch(mixture, how, batch) - launch(mixture, ExpertProducts::Grouped, batch);
+    let sequential = |batch| more(ExpertProducts::Sequential, batch);
+    assert!(sequential(1.0) > 0.0 && sequential(16.0) > 5.0 * sequential(1.0), "{}", sequential(16.0));
+    // Kernels of experts without tokens are launched, too.
+    let separate = |batch| more(ExpertProducts::Separate, batch);
+    assert!(separate(1.0) > 0.0 && (separate(16.0) / separate(1.0) - 1.0).abs() < 1e-9, "{}", separate(16.0));
     let dense = Architecture::default();
-    assert_eq!(launch(dense, true, 16.0), launch(dense, false, 16.0));
+    for how in [ExpertProducts::Sequential, ExpertProducts::Separate] {
+        assert_eq!(launch(dense, how, 16.0), launch(dense, ExpertProducts::Grouped, 16.0));
+    }
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
             (true, captured) => captured,
         },
         eager_prompts: served.eager_prompts,
-        sequential_experts: served.sequential_experts,
+        expert_products: served.expert_products,
         grouped_query_decode: served.grouped_query_decode,
         tuned_products: served.tuned_products,
         inputs: served.inputs,
