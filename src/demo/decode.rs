@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::expect::Expect;
-use super::script::{Action, Demo, Pane, Reset, SLA_P99_MS, Step, View};
+use super::script::{Action, Demo, Pane, Reset, SLA_P99_MS, Step};
 use atlas_catalog::shipped::Text;
 use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Position, Severity, Value};
@@ -163,7 +163,7 @@ impl Reader<'_> {
             "set" => return self.set(path, value, actions),
             "reset" if value.text() == Some("all") => Some(Action::Reset(Reset::All)),
             "reset" => self.knobs(path, value).map(|knobs| Action::Reset(Reset::Knobs(knobs))),
-            "view" => self.word(path, value, &View::NAMES).map(Action::View),
+            "view" => self.word(path, value, &Action::screens()),
             "mark" => self.list(path, value).map(Action::Mark),
             "unmark" => self.list(path, value).map(Action::Unmark),
             "baseline" => self.word(path, value, &[("here", Action::SetBaseline), ("clear", Action::ClearBaseline)]),

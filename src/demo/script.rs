@@ -63,8 +63,10 @@ pub enum Action {
     Set(Knob, String),
     /// Resets knobs to the values from the files.
     Reset(Reset),
-    /// Shows a screen. `Help` is an overlay; any other view closes it.
+    /// Shows a view.
     View(View),
+    /// Opens the list of keys over the main screen, until the next view is shown.
+    Help,
     /// Marks targets for the comparison.
     Mark(Vec<Arc<str>>),
     /// Unmarks targets.
@@ -75,6 +77,15 @@ pub enum Action {
     ClearBaseline,
     /// Focuses a pane of the main screen.
     Focus(Pane),
+}
+
+impl Action {
+    /// The words for what a step can show: the views, and the help.
+    #[must_use]
+    pub fn screens() -> Vec<(&'static str, Action)> {
+        let views = View::NAMES.into_iter().map(|(name, view)| (name, Action::View(view)));
+        views.chain([("help", Action::Help)]).collect()
+    }
 }
 
 /// Knobs to reset.
@@ -122,13 +133,11 @@ pub enum View {
     Measurements,
     /// A panel, such as the job, the history or the launch files.
     Panel(Panel),
-    /// List of all keys.
-    Help,
 }
 
 impl View {
     /// All views that scripts can name.
-    pub const NAMES: [(&'static str, View); 16] = [
+    pub const NAMES: [(&'static str, View); 15] = [
         ("main", View::Main),
         ("race", View::Race),
         ("compare", View::Compare),
@@ -144,27 +153,21 @@ impl View {
         ("problems", View::Problems),
         ("diff", View::Diff),
         ("measurements", View::Measurements),
-        ("help", View::Help),
     ];
-
-    /// Name of [`View::Diff`]. Scripts cannot show this view because they have a single scenario.
-    const DIFF: &'static str = "diff";
 
     /// Returns the view called `name`.
     #[must_use]
     pub fn named(name: &str) -> Option<View> {
         let known = View::NAMES.iter().find(|(known, _)| *known == name).map(|(_, view)| *view);
         let panel = || Panel::ALL.into_iter().find(|panel| panel.name() == name).map(View::Panel);
-        known.or_else(|| (name == View::DIFF).then_some(View::Diff)).or_else(panel)
+        known.or_else(panel)
     }
 
     /// Name in scripts and sessions.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            View::Diff => return View::DIFF,
-            View::Panel(panel) => return panel.name(),
-            _ => {}
+        if let View::Panel(panel) = self {
+            return panel.name();
         }
         View::NAMES.iter().find(|(_, view)| *view == self).map_or("main", |(name, _)| name)
     }

@@ -35,6 +35,8 @@ pub struct Stage {
     pub baseline: Option<Setup>,
     /// The screen shown.
     pub view: View,
+    /// Whether the list of keys is open over it.
+    pub help: bool,
     /// The pane in focus.
     pub focus: Pane,
 }
@@ -144,7 +146,8 @@ impl Stage {
             }
             Action::Reset(Reset::All) => self.setup.overrides.clear(),
             Action::Reset(Reset::Knobs(knobs)) => self.setup.overrides.retain(|knob, _| !knobs.contains(knob)),
-            Action::View(view) => self.view = *view,
+            Action::View(view) => (self.view, self.help) = (*view, false),
+            Action::Help => (self.view, self.help) = (View::Main, true),
             Action::Mark(names) => {
                 let names: Result<Vec<_>, _> = names.iter().map(|name| existing_target(library, name)).collect();
                 self.marks.extend(names?);

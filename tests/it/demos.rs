@@ -366,7 +366,7 @@ fn actions() -> impl Strategy<Value = Action> {
         marks.prop_map(Action::Unmark),
         Just(Action::SetBaseline),
         Just(Action::ClearBaseline),
-        prop::sample::select(View::NAMES.to_vec()).prop_map(|(_, view)| Action::View(view)),
+        prop::sample::select(Action::screens()).prop_map(|(_, action)| action),
         prop::sample::select(Pane::NAMES.to_vec()).prop_map(|(_, pane)| Action::Focus(pane)),
     ]
 }

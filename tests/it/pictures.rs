@@ -49,12 +49,12 @@ fn keys(view: View) -> &'static str {
         View::Panel(Panel::Launch) => "vl",
         View::Panel(Panel::Releases) => "@",
         View::Panel(Panel::Fits) => "#",
-        View::Help => "?",
     }
 }
 
 /// Overlays by name, with their keys.
-const OVERLAYS: [(&str, &str); 11] = [
+const OVERLAYS: [(&str, &str); 12] = [
+    ("help", "?"),
     ("other_views", "v"),
     ("edited", ":tp=8<Enter>KV"),
     ("finder", "/h200"),

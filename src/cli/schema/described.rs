@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::shape::{help, list, map, map_of, number, positive, text, texts, word};
-use crate::demo::{Pane, View};
+use crate::demo::{Action, Pane};
 use crate::tui::theme::Role;
 use atlas_document::decode::Bounds;
 use atlas_plan::knob::KNOBS;
@@ -12,7 +12,7 @@ use atlas_plan::knob::KNOBS;
 pub(super) fn demo() -> Value {
     let name_or_names =
         |described: &str| help(json!({"anyOf": [{"type": "string"}, list(json!({"type": "string"}))]}), described);
-    let views: Vec<&str> = View::NAMES.iter().map(|(name, _)| *name).collect();
+    let views: Vec<&str> = Action::screens().into_iter().map(|(name, _)| name).collect();
     let panes: Vec<&str> = Pane::NAMES.iter().map(|(name, _)| *name).collect();
     let knobs: Map<String, Value> = KNOBS
         .iter()

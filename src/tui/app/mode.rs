@@ -57,10 +57,10 @@ impl App {
             (View::Timeline, _) => Mode::Timeline,
             (View::Measurements, _) => Mode::Measurements,
             (View::Panel(panel), _) => Mode::Panel(panel),
-            (View::Main | View::Help, Pane::Targets) => Mode::Targets,
-            (View::Main | View::Help, Pane::Workloads) => Mode::Workloads,
-            (View::Main | View::Help, Pane::Knobs) => Mode::Knobs,
-            (View::Main | View::Help, Pane::Results) => Mode::Results,
+            (View::Main, Pane::Targets) => Mode::Targets,
+            (View::Main, Pane::Workloads) => Mode::Workloads,
+            (View::Main, Pane::Knobs) => Mode::Knobs,
+            (View::Main, Pane::Results) => Mode::Results,
         }
     }
 }

@@ -25,14 +25,10 @@ pub(super) fn view(app: &App) -> String {
     }
     let tour = tour(app);
     let text = match (app.view, app.pane) {
-        (View::Main | View::Help, Pane::Targets) => {
-            numbered(app.targets().map(|(_, target)| marked(app, &target.name)))
-        }
-        (View::Main | View::Help, Pane::Workloads) => {
-            numbered(app.workloads().map(|workload| workload.name.to_string()))
-        }
-        (View::Main | View::Help, Pane::Knobs) => knobs(app),
-        (View::Main | View::Help, Pane::Results) => whole(app),
+        (View::Main, Pane::Targets) => numbered(app.targets().map(|(_, target)| marked(app, &target.name))),
+        (View::Main, Pane::Workloads) => numbered(app.workloads().map(|workload| workload.name.to_string())),
+        (View::Main, Pane::Knobs) => knobs(app),
+        (View::Main, Pane::Results) => whole(app),
         (View::Breakdown, _) => lines(breakdown::text(app)) + &document(app),
         (View::Optimum, _) => optimum_form(app) + &document(app),
         (View::Race, _) => {

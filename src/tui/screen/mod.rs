@@ -53,7 +53,7 @@ pub fn rows(app: &App) -> usize {
         View::Diff => diff::rows(app),
         View::Measurements => measurements::view::rows(app),
         View::Panel(panel) => super::panels::rows(app, panel),
-        View::Main | View::Help | View::Sweep | View::Frontier | View::Timeline => 0,
+        View::Main | View::Sweep | View::Frontier | View::Timeline => 0,
     }
 }
 
@@ -191,7 +191,7 @@ fn whole(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
 /// Draws the body between the first and the last lines.
 fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
     match app.view {
-        View::Main | View::Help => {
+        View::Main => {
             if areas.summary.height > 0 {
                 results::summary(app, canvas, areas.summary);
             }

@@ -28,10 +28,10 @@ use atlas_plan::knob::{KNOBS, Knob, Setting, Spec};
 #[must_use]
 pub fn focused_table(app: &App) -> Option<Table> {
     Some(match (app.view, app.pane) {
-        (View::Main | View::Help, Pane::Targets) => Table::Targets,
-        (View::Main | View::Help, Pane::Workloads) => Table::Workloads,
-        (View::Main | View::Help, Pane::Knobs) => Table::Knobs,
-        (View::Main | View::Help, Pane::Results) => Table::Results,
+        (View::Main, Pane::Targets) => Table::Targets,
+        (View::Main, Pane::Workloads) => Table::Workloads,
+        (View::Main, Pane::Knobs) => Table::Knobs,
+        (View::Main, Pane::Results) => Table::Results,
         (View::Compare, _) => Table::Compare,
         (View::Advice, _) => Table::Advice,
         (View::Problems, _) => Table::Problems,

@@ -4,7 +4,7 @@ pub(in crate::tui) mod view;
 
 use std::sync::Arc;
 
-use super::app::{App, Overlay, Snapshot, Tour, View};
+use super::app::{App, Overlay, Snapshot, Tour};
 use super::message::{Effect, Timer};
 use crate::demo::{Action, Demo, Stage, check};
 use atlas_config::library::Entry;
@@ -93,8 +93,8 @@ fn show(app: &mut App, effects: &mut Vec<Effect>) {
         effects.push(Effect::After { ms, timer: Timer::Auto(tour.step) });
     }
     app.now = Snapshot { setup: stage.setup, marks: stage.marks, baseline: stage.baseline, ..Snapshot::default() };
-    app.overlay = (stage.view == View::Help).then_some(Overlay::Help { scroll: 0 });
-    app.view = if stage.view == View::Help { View::Main } else { stage.view };
+    app.overlay = stage.help.then_some(Overlay::Help { scroll: 0 });
+    app.view = stage.view;
     app.pane = stage.focus;
     app.view_scroll = 0;
     // Select the knob that the step changes last.

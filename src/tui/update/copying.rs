@@ -34,16 +34,14 @@ fn item_under_cursor(app: &App) -> Option<(String, String)> {
         }
         (View::Advice, _) => Some(("the advice".to_owned(), views::advice::text_here(app)?)),
         (View::Explain, _) => Some(("the line".to_owned(), views::explain::text_here(app)?)),
-        (View::Main | View::Help, Pane::Targets) => Some(("the target's name".to_owned(), setup.target.to_string())),
-        (View::Main | View::Help, Pane::Workloads) => {
-            Some(("the workload's name".to_owned(), setup.workload.to_string()))
-        }
-        (View::Main | View::Help, Pane::Knobs) => {
+        (View::Main, Pane::Targets) => Some(("the target's name".to_owned(), setup.target.to_string())),
+        (View::Main, Pane::Workloads) => Some(("the workload's name".to_owned(), setup.workload.to_string())),
+        (View::Main, Pane::Knobs) => {
             let knob = app.selected_knob();
             let value = app.answer.scenario.as_ref()?.get(knob);
             Some((knob.name().to_owned(), format!("{}={value}", knob.name())))
         }
-        (View::Main | View::Help, Pane::Results) => match app.headline() {
+        (View::Main, Pane::Results) => match app.headline() {
             Some(line) => Some(("the line".to_owned(), views::results::headline(app, line)?.0)),
             None => figure(&app.answer, app.selected_metric()?),
         },
@@ -69,17 +67,17 @@ fn table(app: &App) -> Option<(String, String)> {
     match (app.view, app.pane) {
         (View::Compare, _) => Some(("the comparison".to_owned(), comparison(app))),
         (View::Measurements, _) => Some(("the table of measurements".to_owned(), views::measurements::view::text(app))),
-        (View::Main | View::Help, Pane::Results) => Some(("the table of results".to_owned(), results(app)?)),
-        (View::Main | View::Help, Pane::Knobs) => {
+        (View::Main, Pane::Results) => Some(("the table of results".to_owned(), results(app)?)),
+        (View::Main, Pane::Knobs) => {
             let scenario = app.answer.scenario.as_ref()?;
             let rows = app.knobs().map(|spec| format!("{}\t{}\t{}\n", spec.name, scenario.get(spec.knob), spec.unit));
             Some(("the table of knobs".to_owned(), rows.collect()))
         }
-        (View::Main | View::Help, Pane::Targets) => {
+        (View::Main, Pane::Targets) => {
             let names = app.targets().map(|(_, target)| format!("{}\n", target.name));
             Some(("the list of targets".to_owned(), names.collect()))
         }
-        (View::Main | View::Help, Pane::Workloads) => {
+        (View::Main, Pane::Workloads) => {
             let names = app.workloads().map(|workload| format!("{}\n", workload.name));
             Some(("the list of workloads".to_owned(), names.collect()))
         }

@@ -15,7 +15,7 @@ pub fn document(app: &App, made: &str) -> Option<Document> {
     let setup = &app.now.setup;
     let about = format!("{} on {}", setup.workload, setup.target);
     match app.view {
-        View::Main | View::Help => report(app, made),
+        View::Main => report(app, made),
         View::Race => views::race::export::document(app),
         View::Compare => views::comparison::export::document(app, made),
         View::Breakdown => {
