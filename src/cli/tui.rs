@@ -7,7 +7,6 @@ use super::failure::Failure;
 use super::import;
 use crate::demo::View;
 use crate::tui::Options;
-use crate::tui::panels::Panel;
 use crate::tui::session::SessionMode;
 use crate::tui::session::store::session_name;
 
@@ -125,7 +124,7 @@ pub fn options(args: Args, globals: &Globals) -> Options {
         out: args.out.unwrap_or_else(|| PathBuf::from("out")),
         keep: SessionMode::Session { name: args.session, fresh: args.fresh },
         measured: args.measured,
-        view: (!args.watch.is_empty()).then_some(View::Panel(Panel::Watch)),
+        view: (!args.watch.is_empty()).then_some(View::Watch),
         watch: args.watch,
     }
 }

@@ -17,6 +17,7 @@ pub mod narration;
 mod report;
 pub mod script;
 pub mod state;
+pub(crate) mod views;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -25,8 +26,9 @@ use std::sync::{Arc, OnceLock};
 pub use expect::Expect;
 pub use headless::run_headless;
 pub use report::{HeadlessReport, StepReport};
-pub use script::{Action, Demo, Pane, Reset, Step, View};
+pub use script::{Action, Demo, Pane, Reset, Step};
 pub use state::{DemoError, Outcome, Setup, Stage, check};
+pub use views::View;
 
 use atlas_catalog::shipped;
 use atlas_catalog::shipped::Text;

@@ -1,9 +1,9 @@
 //! Decoded script of a tour: narration, actions and expectations of each step.
 
-use crate::tui::panels::state::Panel;
 use std::sync::Arc;
 
 use super::expect::Expect;
+use super::views::View;
 use atlas_document::{Origin, Position};
 use atlas_plan::knob::Knob;
 
@@ -83,7 +83,7 @@ impl Action {
     /// The words for what a step can show: the views, and the help.
     #[must_use]
     pub fn screens() -> Vec<(&'static str, Action)> {
-        let views = View::NAMES.into_iter().map(|(name, view)| (name, Action::View(view)));
+        let views = View::ALL.iter().filter(|view| view.is_in_tours()).map(|view| (view.name(), Action::View(*view)));
         views.chain([("help", Action::Help)]).collect()
     }
 }
@@ -95,82 +95,6 @@ pub enum Reset {
     All,
     /// The listed knobs.
     Knobs(Vec<Knob>),
-}
-
-/// A screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum View {
-    /// The main screen with its panes.
-    #[default]
-    Main,
-    /// Best layout of each target under the same constraints.
-    Race,
-    /// Targets side by side with the same knobs.
-    Compare,
-    /// Breakdown of time and memory.
-    Breakdown,
-    /// A metric as a function of one or two knobs.
-    Sweep,
-    /// Pareto frontier of two metrics.
-    Frontier,
-    /// Sensitivity to knobs and hardware parameters.
-    Sensitivity,
-    /// Best knobs for an objective under constraints.
-    Optimum,
-    /// Timeline of the simulation.
-    Timeline,
-    /// Recommended changes.
-    Advice,
-    /// Derivation of a metric.
-    Explain,
-    /// The schedule, phase by phase.
-    Schedule,
-    /// Diagnostics about the files.
-    Problems,
-    /// Differences between the scenario and another tab or the baseline.
-    Diff,
-    /// Measurements alongside predictions.
-    Measurements,
-    /// A panel, such as the job, the history or the launch files.
-    Panel(Panel),
-}
-
-impl View {
-    /// All views that scripts can name.
-    pub const NAMES: [(&'static str, View); 15] = [
-        ("main", View::Main),
-        ("race", View::Race),
-        ("compare", View::Compare),
-        ("breakdown", View::Breakdown),
-        ("sweep", View::Sweep),
-        ("frontier", View::Frontier),
-        ("sensitivity", View::Sensitivity),
-        ("optimize", View::Optimum),
-        ("timeline", View::Timeline),
-        ("advice", View::Advice),
-        ("explain", View::Explain),
-        ("schedule", View::Schedule),
-        ("problems", View::Problems),
-        ("diff", View::Diff),
-        ("measurements", View::Measurements),
-    ];
-
-    /// Returns the view called `name`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<View> {
-        let known = View::NAMES.iter().find(|(known, _)| *known == name).map(|(_, view)| *view);
-        let panel = || Panel::ALL.into_iter().find(|panel| panel.name() == name).map(View::Panel);
-        known.or_else(panel)
-    }
-
-    /// Name in scripts and sessions.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        if let View::Panel(panel) = self {
-            return panel.name();
-        }
-        View::NAMES.iter().find(|(_, view)| *view == self).map_or("main", |(name, _)| name)
-    }
 }
 
 /// A pane of the main screen.

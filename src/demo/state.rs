@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::expect::{Comparison, Expect, Factor, Figure, Operator, Quantity, Source, Term, Test};
-use super::script::{Action, Demo, Pane, Reset, View};
+use super::script::{Action, Demo, Pane, Reset};
+use super::views::View;
 use atlas_config::Workload;
 use atlas_config::library::Library;
 use atlas_core::units;

@@ -5,7 +5,6 @@
 //! * [`mod@update`] – pure function from state and event to the next state and effects
 //! * [`screen`] – draws a state: panes, tabs, footer, and the current view or dialog
 //! * [`views`] – one folder per view: `state`, actions in `mod`, drawing in `view`, the document in `export`
-//! * [`panels`] – views that the rest of the interface knows only by their registration
 //! * [`dialogs`] – forms, prompts, pickers and the export, opened above a view
 //! * [`input`] – from bytes to events, from keys to actions; cursors, scrolling and the mouse
 //! * [`widgets`] – text, frames, plots, images and layout; [`painter`] sends changed cells; [`theme`] has the colors
@@ -24,7 +23,6 @@ pub mod dialogs;
 pub mod input;
 pub mod message;
 pub mod painter;
-pub mod panels;
 pub mod plain;
 pub mod runtime;
 pub mod screen;

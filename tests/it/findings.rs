@@ -240,7 +240,7 @@ fn a20_reset_undo_and_unmark_work_in_lists() {
     assert!(start.app.status.as_ref().is_some_and(|status| status.text.contains("tp")), "{:?}", start.app.status);
     start.keys("Hmm<BS>");
     assert!(start.app.now.marks.is_empty());
-    let actions = BINDINGS.iter().filter(|row| row.modes.contains(&Mode::Targets)).count();
+    let actions = BINDINGS.iter().filter(|row| row.scope.contains(Mode::Targets)).count();
     assert!(actions > 20);
 }
 

@@ -12,9 +12,9 @@ use atlas_document::Sources;
 use atlas_fabric::tui::app::{App, View};
 use atlas_fabric::tui::color::ColorDepth;
 use atlas_fabric::tui::message::{Effect, Message, Timer};
-use atlas_fabric::tui::panels::{Panel, watch};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
+use atlas_fabric::tui::views::watch;
 use atlas_plan::search::Gauge;
 use jiff::Timestamp;
 
@@ -144,17 +144,17 @@ fn the_history_lists_filters_compares_and_shows_chains_and_trends() {
         ("history_difference", "vh<Space>jjj<Enter>"),
         ("history_trend", "vho"),
     ] {
-        pictures(name, keys, |hands| hands.app.panels.history.store = Some(store.clone()));
+        pictures(name, keys, |hands| hands.app.history.store = Some(store.clone()));
     }
     let mut hands = Harness::new(120, 40);
-    hands.app.panels.history.store = Some(store);
+    hands.app.history.store = Some(store);
     let text = hands.keys("vhj<Enter>").text();
     for handle in ["11111111", "22222222", "33333333"] {
         assert!(text.contains(handle), "{handle} is not in the chain:\n{text}");
     }
     assert!(!text.contains("44444444"), "{text}");
     hands.keys("<Esc>");
-    assert_eq!(hands.app.view, View::Panel(Panel::History), "Esc goes back to the list first");
+    assert_eq!(hands.app.view, View::History, "Esc goes back to the list first");
     assert_eq!(hands.app.view_row, 1);
     hands.keys("<Esc>");
     assert_eq!(hands.app.view, View::Main);

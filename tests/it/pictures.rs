@@ -8,8 +8,8 @@ use atlas_fabric::demo::View;
 use atlas_fabric::tui::app::App;
 use atlas_fabric::tui::input::keymap::{Action, BINDINGS};
 use atlas_fabric::tui::message::Message;
-use atlas_fabric::tui::panels::{Panel, watch};
 use atlas_fabric::tui::screen::view;
+use atlas_fabric::tui::views::watch;
 use atlas_ingest::Context;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -44,11 +44,11 @@ fn keys(view: View) -> &'static str {
         View::Problems => "!",
         View::Diff => ":tp=8<Enter>vd",
         View::Measurements => ":llama3.1-8b-train<Enter>vm",
-        View::Panel(Panel::Watch) => "vj",
-        View::Panel(Panel::History) => "vh",
-        View::Panel(Panel::Launch) => "vl",
-        View::Panel(Panel::Releases) => "@",
-        View::Panel(Panel::Fits) => "#",
+        View::Watch => "vj",
+        View::History => "vh",
+        View::Launch => "vl",
+        View::Releases => "@",
+        View::Fits => "#",
     }
 }
 
@@ -70,9 +70,8 @@ const OVERLAYS: [(&str, &str); 12] = [
 
 /// Names of all screens, with their keys.
 fn pictures() -> Vec<(String, &'static str)> {
-    let views = View::NAMES.iter().map(|(name, view)| ((*name).to_owned(), keys(*view)));
-    let panels = Panel::ALL.into_iter().map(|panel| (panel.name().to_owned(), keys(View::Panel(panel))));
-    views.chain(panels).chain(OVERLAYS.iter().map(|(name, keys)| ((*name).to_owned(), *keys))).collect()
+    let views = View::ALL.iter().map(|view| (view.name().to_owned(), keys(*view)));
+    views.chain(OVERLAYS.iter().map(|(name, keys)| ((*name).to_owned(), *keys))).collect()
 }
 
 /// The TUI after these keys, with a measured run, a watched log and a history.
@@ -82,7 +81,7 @@ fn start(keys: &str, entries: &Path) -> Start {
     let rows = intake::gather(RUNS.as_bytes(), &context, &[]).unwrap().rows;
     start.send(Message::Measured(rows.into(), Vec::new()));
     watch::of(&mut start.app, vec!["tests/data/screens/slow.log".to_owned()]);
-    start.app.panels.history.store = Some(history(entries));
+    start.app.history.store = Some(history(entries));
     start.keys("Hmjjjmk").keys(keys);
     start
 }

@@ -23,10 +23,10 @@ pub use crate::demo::{Pane, Setup, View};
 pub use crate::tui::app::answer::Answer;
 pub use crate::tui::app::overlay::{Finder, Overlay, Palette, Place, SearchMatches};
 use crate::tui::app::types::DirtyRegion;
+use crate::tui::dialogs::detecting::state as detecting;
 pub use crate::tui::dialogs::palette::state::Command;
 use crate::tui::dialogs::prompt::state::Prompt;
 pub use crate::tui::dialogs::write_back::state::WritePlan;
-use crate::tui::panels::state::Panels;
 use crate::tui::tables::state::Tables;
 use crate::tui::views::assistant::state::Conversation;
 use crate::tui::views::comparison::state::Chosen;
@@ -39,6 +39,10 @@ use crate::tui::views::race::state::Race;
 use crate::tui::views::scenarios::state::Tabs;
 use crate::tui::views::sweep::state::Sweeping;
 use crate::tui::views::timeline::state::Timeline;
+use crate::tui::views::{
+    fits::state as fits, history::state as history, idle::state as idle, launch::state as launch,
+    releases::state as releases, watch::state as watch,
+};
 use crate::tui::widgets::graphics::Graphics;
 use crate::tui::work::queries::Queries;
 use crate::tui::work::simulating::state::SimulationCache;
@@ -159,8 +163,20 @@ pub struct App {
     pub race: Race,
     /// The assistant.
     pub assistant: Conversation,
-    /// Views of jobs, history and files.
-    pub panels: Panels,
+    /// The watched job.
+    pub watch: watch::State,
+    /// The history.
+    pub history: history::State,
+    /// The launch files.
+    pub launch: launch::State,
+    /// The releases of the software.
+    pub releases: releases::State,
+    /// The table of models and targets.
+    pub fits: fits::State,
+    /// Idle nodes of detected targets.
+    pub idle: idle::State,
+    /// Detection of targets.
+    pub detect: detecting::State,
     /// Matches of the last search.
     pub found: Option<SearchMatches>,
     /// State of the outlook.
@@ -255,7 +271,13 @@ impl App {
             seeking: OptimizerForm::default(),
             race: Race::default(),
             assistant: Conversation::default(),
-            panels: Panels::default(),
+            watch: watch::State::default(),
+            history: history::State::default(),
+            launch: launch::State::default(),
+            releases: releases::State::default(),
+            fits: fits::State::default(),
+            idle: idle::State::default(),
+            detect: detecting::State::default(),
             found: None,
             outlook: Outlook::default(),
             known: SimulationCache::default(),

@@ -42,25 +42,11 @@ impl App {
             return Mode::Touring;
         }
         match (self.view, self.pane) {
-            (View::Race, _) => Mode::Race,
-            (View::Compare, _) => Mode::Compare,
-            (View::Breakdown, _) => Mode::Breakdown,
-            (View::Advice, _) => Mode::Advice,
-            (View::Explain, _) => Mode::Explain,
-            (View::Schedule, _) => Mode::Schedule,
-            (View::Problems, _) => Mode::Problems,
-            (View::Sweep, _) => Mode::Sweep,
-            (View::Frontier, _) => Mode::Frontier,
-            (View::Sensitivity, _) => Mode::Sensitivity,
-            (View::Optimum, _) => Mode::Optimum,
-            (View::Diff, _) => Mode::Diff,
-            (View::Timeline, _) => Mode::Timeline,
-            (View::Measurements, _) => Mode::Measurements,
-            (View::Panel(panel), _) => Mode::Panel(panel),
             (View::Main, Pane::Targets) => Mode::Targets,
             (View::Main, Pane::Workloads) => Mode::Workloads,
             (View::Main, Pane::Knobs) => Mode::Knobs,
             (View::Main, Pane::Results) => Mode::Results,
+            (view, _) => Mode::View(view),
         }
     }
 }

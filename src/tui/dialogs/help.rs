@@ -44,9 +44,6 @@ fn topic(action: Action) -> &'static str {
     }
 }
 
-/// A key that works in at least this many modes is listed by topic rather than by mode.
-const GENERAL: usize = 4;
-
 fn build(app: &App) -> Vec<Row> {
     let below = app.mode_below();
     let width = usize::from(area(app).width.saturating_sub(4));
@@ -68,13 +65,13 @@ fn build(app: &App) -> Vec<Row> {
         }
         all.push(Row::Blank);
     };
-    let special = |row: &&'static Binding| row.modes.len() < GENERAL;
+    let special = |row: &&'static Binding| !row.scope.is_general();
     section(format!("{} (here)", below.name()), rows(below).filter(special).collect(), &mut all);
     for name in TOPICS {
         let of = |row: &&'static Binding| !special(row) && topic(row.action) == name;
         section(name.to_owned(), BINDINGS.iter().filter(of).collect(), &mut all);
     }
-    for mode in Mode::ALL {
+    for mode in Mode::all() {
         section(mode.name().to_owned(), rows(mode).filter(special).collect(), &mut all);
     }
     all.push(Row::Heading("Files".to_owned()));

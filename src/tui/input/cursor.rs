@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::tui::app::{App, Finder, Headline, Overlay, Palette};
+use crate::tui::app::{App, Finder, Headline, Overlay, Palette, View};
 use crate::tui::dialogs::{detecting, export, form, help};
 use crate::tui::input::keymap::Mode;
 use crate::tui::input::movement::Movement;
@@ -39,25 +39,15 @@ pub(in crate::tui) fn move_cursor(app: &mut App, mode: Mode, movement: Movement)
             app.knob = there.unwrap_or(app.knob);
         }
         Mode::Results => move_in_pane(app, &movement, layout::inner_rows(areas.results)),
-        Mode::Sweep => move_in_sweep(app, &movement),
-        Mode::Frontier => move_in_frontier(app, &movement),
-        Mode::Timeline => match movement {
+        Mode::View(View::Sweep) => move_in_sweep(app, &movement),
+        Mode::View(View::Frontier) => move_in_frontier(app, &movement),
+        Mode::View(View::Timeline) => match movement {
             Movement::By(by) => timeline::across(app, by),
             Movement::Page(by) => timeline::pan(app, by),
             Movement::To(row) => timeline::to_end(app, row > 0),
         },
-        Mode::Compare => move_in_compare(app, &movement, layout::inner_rows(areas.body)),
-        Mode::Race
-        | Mode::Advice
-        | Mode::Explain
-        | Mode::Diff
-        | Mode::Sensitivity
-        | Mode::Optimum
-        | Mode::Problems
-        | Mode::Schedule
-        | Mode::Measurements
-        | Mode::Panel(_)
-        | Mode::Breakdown => {
+        Mode::View(View::Compare) => move_in_compare(app, &movement, layout::inner_rows(areas.body)),
+        Mode::View(_) => {
             app.view_row = movement.from(app.view_row, screen::rows(app), layout::inner_rows(areas.body));
         }
         Mode::Helping => {

@@ -120,7 +120,11 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             | View::Schedule
             | View::Diff
             | View::Measurements
-            | View::Panel(_)
+            | View::Watch
+            | View::History
+            | View::Launch
+            | View::Releases
+            | View::Fits
     ) && let Some(row) = screen::row_at(app, event.row)
     {
         let again = app.view_row == row;

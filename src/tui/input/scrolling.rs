@@ -59,8 +59,8 @@ fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
 /// Scrolls a full-screen view so that the row under its cursor is visible.
 fn follow_view(app: &mut App, page: usize) {
     let rows = crate::tui::screen::rows(app);
-    if let View::Panel(panel) = app.view
-        && !crate::tui::panels::has_cursor(app, panel)
+    if matches!(app.view, View::Watch | View::History | View::Launch | View::Releases | View::Fits)
+        && !(app.view.spec().has_cursor)(app)
     {
         // Text without a cursor: the row is the first visible line.
         app.view_row = app.view_row.min(rows.saturating_sub(page));
@@ -74,7 +74,9 @@ fn follow_view(app: &mut App, page: usize) {
             View::Compare => page.saturating_sub(2),
             View::Race => page.saturating_sub(usize::from(crate::tui::views::race::view::HEADING)),
             View::Sensitivity => crate::tui::views::tornado::view::page(app, page),
-            View::Panel(panel) => crate::tui::panels::page(app, panel, page),
+            View::Watch | View::History | View::Launch | View::Releases | View::Fits => {
+                (app.view.spec().page)(app, page)
+            }
             _ => page,
         };
         // If the item is longer than the page, its first line is visible.

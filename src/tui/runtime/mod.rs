@@ -189,9 +189,9 @@ impl Session {
                 None => complaints.push(format!("unknown tour `{name}`")),
             }
         }
-        app.panels.history.store = crate::cli::keep::store();
+        app.history.store = crate::cli::keep::store();
         if !self.options.watch.is_empty() {
-            crate::tui::panels::watch::of(app, self.options.watch.clone());
+            crate::tui::views::watch::of(app, self.options.watch.clone());
         }
         if let Some(view) = self.options.view {
             app.view = View::Main;

@@ -2,10 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::app::{App, Pane};
+use crate::tui::app::{App, Pane, View};
 use crate::tui::input::keymap::{self, Action, Mode};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::panels::{self, Panel};
 use crate::tui::theme::Role;
 use crate::tui::views::optimum::{self, Row};
 use crate::tui::views::timeline::{Picture, picture};
@@ -22,31 +21,35 @@ fn works(app: &App, action: Action) -> bool {
     match (app.mode(), action) {
         // The key of the current view would change nothing.
         (_, Action::Show(view)) => view != app.view,
-        (Mode::Race, Action::Accept) => !race::ranked(app).is_empty(),
-        (Mode::Compare, Action::Accept | Action::Sort | Action::Focus(_)) => !app.columns.is_empty(),
-        (Mode::Breakdown, Action::Accept) => breakdown::rows(app) > 0,
-        (Mode::Sweep, Action::Accept | Action::Focus(_)) => app.queries.sweep.answer().is_some(),
-        (Mode::Frontier, Action::Accept | Action::Focus(_)) => app.queries.frontier.answer().is_some(),
-        (Mode::Sensitivity, Action::Accept | Action::Figure(_)) => crate::tui::views::tornado::view::rows(app) > 0,
-        (Mode::Optimum, Action::Step(_)) => row() == Row::Objective,
-        (Mode::Optimum, Action::Reset) => matches!(row(), Row::Bound(..)),
-        (Mode::Timeline, Action::Accept | Action::Focus(_) | Action::Zoom(_)) => {
+        (Mode::View(View::Race), Action::Accept) => !race::ranked(app).is_empty(),
+        (Mode::View(View::Compare), Action::Accept | Action::Sort | Action::Focus(_)) => !app.columns.is_empty(),
+        (Mode::View(View::Breakdown), Action::Accept) => breakdown::rows(app) > 0,
+        (Mode::View(View::Sweep), Action::Accept | Action::Focus(_)) => app.queries.sweep.answer().is_some(),
+        (Mode::View(View::Frontier), Action::Accept | Action::Focus(_)) => app.queries.frontier.answer().is_some(),
+        (Mode::View(View::Sensitivity), Action::Accept | Action::Figure(_)) => {
+            crate::tui::views::tornado::view::rows(app) > 0
+        }
+        (Mode::View(View::Optimum), Action::Step(_)) => row() == Row::Objective,
+        (Mode::View(View::Optimum), Action::Reset) => matches!(row(), Row::Bound(..)),
+        (Mode::View(View::Timeline), Action::Accept | Action::Focus(_) | Action::Zoom(_)) => {
             picture(app) == Picture::Tasks && app.timeline.task_under_cursor().is_some()
         }
-        (Mode::Advice, Action::Accept) => !app.advice_shown().is_empty(),
-        (Mode::Explain, Action::Fold | Action::Focus(_)) => app.subject.is_some() || app.answer.outcome.is_ok(),
-        (Mode::Problems, Action::Accept | Action::Sort) => !app.problems_shown().is_empty(),
-        (Mode::Measurements, Action::Accept | Action::Calibrate) => !app.measured.rows.is_empty(),
-        (Mode::Measurements, Action::Discard) => app.measured.proposal.is_some(),
-        (Mode::Diff, Action::Accept) => crate::tui::views::diff::has_figures(app),
-        (Mode::Diff, Action::Focus(_)) => app.tabs.count() > 2,
-        (Mode::Results, Action::Goal | Action::Accept) => app.answer.outcome.is_ok(),
-        (Mode::Panel(Panel::Launch), Action::Accept) => panels::launch::has_files(app),
-        (Mode::Panel(Panel::Watch), Action::Accept) => !app.panels.watch.logs.is_empty(),
-        (Mode::Panel(Panel::History), Action::Accept | Action::Mark | Action::Sort) => {
-            panels::rows(app, Panel::History) > 0 && panels::history::works(app, action)
+        (Mode::View(View::Advice), Action::Accept) => !app.advice_shown().is_empty(),
+        (Mode::View(View::Explain), Action::Fold | Action::Focus(_)) => {
+            app.subject.is_some() || app.answer.outcome.is_ok()
         }
-        (Mode::Panel(panel), Action::Accept | Action::Mark | Action::Sort) => panels::rows(app, panel) > 0,
+        (Mode::View(View::Problems), Action::Accept | Action::Sort) => !app.problems_shown().is_empty(),
+        (Mode::View(View::Measurements), Action::Accept | Action::Calibrate) => !app.measured.rows.is_empty(),
+        (Mode::View(View::Measurements), Action::Discard) => app.measured.proposal.is_some(),
+        (Mode::View(View::Diff), Action::Accept) => crate::tui::views::diff::has_figures(app),
+        (Mode::View(View::Diff), Action::Focus(_)) => app.tabs.count() > 2,
+        (Mode::Results, Action::Goal | Action::Accept) => app.answer.outcome.is_ok(),
+        (Mode::View(View::Launch), Action::Accept) => crate::tui::views::launch::has_files(app),
+        (Mode::View(View::Watch), Action::Accept) => !app.watch.logs.is_empty(),
+        (Mode::View(View::History), Action::Accept | Action::Mark | Action::Sort) => {
+            (app.view.spec().rows)(app) > 0 && crate::tui::views::history::works(app, action)
+        }
+        (Mode::View(View::Releases | View::Fits), Action::Accept) => (app.view.spec().rows)(app) > 0,
         _ => true,
     }
 }
@@ -54,7 +57,7 @@ fn works(app: &App, action: Action) -> bool {
 /// Describes what Enter does, if that depends on the row.
 fn hint(app: &App, row: &keymap::Binding) -> Option<&'static str> {
     match (app.mode(), row.action) {
-        (Mode::Optimum, Action::Accept) => Some(match optimum::row_under_cursor(app) {
+        (Mode::View(View::Optimum), Action::Accept) => Some(match optimum::row_under_cursor(app) {
             Row::Objective => "next goal",
             Row::Bound(..) => "type bound",
             Row::Idle => "change",

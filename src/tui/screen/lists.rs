@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::tui::app::{App, PANES, Pane, View};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::panels::idle;
 use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
+use crate::tui::views::idle;
 use crate::tui::widgets::draw::Canvas;
 use ratatui::layout::Rect;
 

@@ -52,7 +52,7 @@ pub fn rows(app: &App) -> usize {
         View::Optimum => optimum::rows(app).len(),
         View::Diff => diff::rows(app),
         View::Measurements => measurements::view::rows(app),
-        View::Panel(panel) => super::panels::rows(app, panel),
+        View::Watch | View::History | View::Launch | View::Releases | View::Fits => (app.view.spec().rows)(app),
         View::Main | View::Sweep | View::Frontier | View::Timeline => 0,
     }
 }
@@ -84,7 +84,7 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
         View::Problems => Some(problems::lines_of(app, row)),
         View::Breakdown => Some(breakdown::lines_of(app, row)),
         View::Measurements => Some(measurements::view::lines_of(app, row)),
-        View::Panel(_) => Some((row, row)),
+        View::Watch | View::History | View::Launch | View::Releases | View::Fits => Some((row, row)),
         // The headings do not scroll.
         View::Schedule => Some((row, row + usize::from(schedule::HEADING))),
         View::Diff => Some(diff::lines_of(app, row)),
@@ -99,7 +99,9 @@ pub fn row_at(app: &App, y: u16) -> Option<usize> {
     let heading = match app.view {
         View::Sensitivity => tornado::view::HEADING,
         View::Race => usize::from(race::view::HEADING),
-        View::Panel(panel) => usize::from(super::panels::heading(app, panel)),
+        View::Watch | View::History | View::Launch | View::Releases | View::Fits => {
+            usize::from((app.view.spec().heading)(app))
+        }
         _ => 0,
     };
     let line = usize::from(y.checked_sub(body.y + 1)?).checked_sub(heading)? + app.view_scroll;
@@ -226,7 +228,7 @@ fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
         View::Problems => problems::problems(app, canvas, areas.body),
         View::Diff => diff::diff(app, canvas, areas.body),
         View::Measurements => measurements::view::measurements(app, canvas, areas.body),
-        View::Panel(panel) => super::panels::draw(app, panel, canvas, areas.body),
+        view => (view.spec().draw)(app, canvas, areas.body),
     }
 }
 
@@ -385,24 +387,24 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Results => {
             app.selected_metric().map_or_else(String::new, |metric| format!("{}: {}", metric.label, metric.help))
         }
-        Mode::Race | Mode::Asking => race::view::info(app),
-        Mode::Compare => comparison::view::info(app),
-        Mode::Breakdown => breakdown::info(app),
-        Mode::Sweep => sweep::view::info(app),
-        Mode::Frontier => frontier::view::info(app),
-        Mode::Sensitivity => tornado::view::info(app),
-        Mode::Optimum | Mode::Bounding => optimum::view::info(app),
-        Mode::Timeline => timeline::view::info(app),
-        Mode::Advice => advice::info(app),
-        Mode::Explain => explain::info(app),
-        Mode::Diff => diff::info(app),
-        Mode::Measurements => measurements::view::info(app),
-        Mode::Panel(panel) => super::panels::info(app, panel),
-        Mode::Schedule => schedule::info(app),
-        Mode::Problems if app.problems.is_empty() => String::new(),
-        Mode::Problems => {
+        Mode::View(View::Race) | Mode::Asking => race::view::info(app),
+        Mode::View(View::Compare) => comparison::view::info(app),
+        Mode::View(View::Breakdown) => breakdown::info(app),
+        Mode::View(View::Sweep) => sweep::view::info(app),
+        Mode::View(View::Frontier) => frontier::view::info(app),
+        Mode::View(View::Sensitivity) => tornado::view::info(app),
+        Mode::View(View::Optimum) | Mode::Bounding => optimum::view::info(app),
+        Mode::View(View::Timeline) => timeline::view::info(app),
+        Mode::View(View::Advice) => advice::info(app),
+        Mode::View(View::Explain) => explain::info(app),
+        Mode::View(View::Diff) => diff::info(app),
+        Mode::View(View::Measurements) => measurements::view::info(app),
+        Mode::View(View::Schedule) => schedule::info(app),
+        Mode::View(View::Problems) if app.problems.is_empty() => String::new(),
+        Mode::View(View::Problems) => {
             "entries with errors keep their last valid content; Enter opens the file at the error".to_owned()
         }
+        Mode::View(view) => (view.spec().info)(app),
         _ => String::new(),
     }
 }

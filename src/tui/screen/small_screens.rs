@@ -10,10 +10,10 @@ use atlas_document::Sources;
 use crate::tui::color::ColorDepth;
 use crate::tui::message::Message;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::panels::history::pages;
 use crate::tui::testing::TestApp;
 use crate::tui::theme::Themes;
 use crate::tui::update::update;
+use crate::tui::views::history::pages;
 
 const SIZES: [(u16, u16); 4] = [(40, 12), (60, 18), (80, 24), (120, 40)];
 
@@ -74,7 +74,7 @@ fn pages_of_the_history_have_labels_and_units_and_fit_every_width() {
     let directory = tempfile::tempdir().unwrap();
     for page in ["vh <Enter>", "vh j <Space> j <Enter>", "vh j o"] {
         let mut hands = TestApp::of(&Sources::built_in());
-        hands.app.panels.history.store = Some(kept(directory.path()));
+        hands.app.history.store = Some(kept(directory.path()));
         go(&mut hands, page);
         for width in [34, 36, 56, 76, 116] {
             let lines = pages::page(&hands.app, width);
@@ -89,7 +89,7 @@ fn pages_of_the_history_have_labels_and_units_and_fit_every_width() {
         }
     }
     let mut hands = screen((40, 12), "");
-    hands.app.panels.history.store = Some(kept(directory.path()));
+    hands.app.history.store = Some(kept(directory.path()));
     go(&mut hands, "vh");
     let text = hands.text();
     assert!(framed(&text).iter().skip(1).any(|line| line.contains("6440 tok/s")), "{text}");
@@ -101,7 +101,7 @@ fn no_text_overwrites_the_border_of_a_view() {
     for size in SIZES {
         for keys in ["vh", "@", "@ G", "mm #", "8", "9", "9 <Tab>", "7", "vm", "6", "5", "vj"] {
             let mut hands = screen(size, "");
-            hands.app.panels.history.store = Some(kept(directory.path()));
+            hands.app.history.store = Some(kept(directory.path()));
             go(&mut hands, keys);
             let text = hands.text();
             let lines = framed(&text);
@@ -300,7 +300,7 @@ fn infeasible_scenario_shows_no_efficiency() {
 fn a_watched_run_has_its_verdict_once_and_its_times_in_one_unit() {
     for size in [(80, 24), (120, 40)] {
         let mut hands = screen(size, ":h100-sxm-8<Enter> :llama3.1-8b-train<Enter>");
-        crate::tui::panels::watch::of(&mut hands.app, vec!["tests/data/screens/slow.log".to_owned()]);
+        crate::tui::views::watch::of(&mut hands.app, vec!["tests/data/screens/slow.log".to_owned()]);
         go(&mut hands, "vj");
         let text = hands.text();
         assert_eq!(text.matches("faster than predicted").count(), 1, "{text}");

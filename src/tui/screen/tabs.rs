@@ -5,7 +5,6 @@ use ratatui::layout::Rect;
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{self, Action};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
 use crate::tui::widgets::draw::Canvas;
 
@@ -22,14 +21,14 @@ const TABS: [(&str, &str, Action); 21] = [
     ("Timeline", "Time", Action::Show(View::Timeline)),
     ("Sensitivity", "Sens", Action::Show(View::Sensitivity)),
     ("Compare", "Comp", Action::Show(View::Compare)),
-    ("What runs", "Runs", Action::Show(View::Panel(Panel::Fits))),
-    ("Releases", "Rel", Action::Show(View::Panel(Panel::Releases))),
+    ("What runs", "Runs", Action::Show(View::Fits)),
+    ("Releases", "Rel", Action::Show(View::Releases)),
     ("Difference", "Diff", Action::Show(View::Diff)),
     ("Schedule", "Sched", Action::Show(View::Schedule)),
     ("Measured", "Meas", Action::Show(View::Measurements)),
-    ("Launch", "Launch", Action::Show(View::Panel(Panel::Launch))),
-    ("Watch", "Watch", Action::Show(View::Panel(Panel::Watch))),
-    ("History", "Hist", Action::Show(View::Panel(Panel::History))),
+    ("Launch", "Launch", Action::Show(View::Launch)),
+    ("Watch", "Watch", Action::Show(View::Watch)),
+    ("History", "Hist", Action::Show(View::History)),
     ("Problems", "Prob", Action::Show(View::Problems)),
     ("Tours", "Tours", Action::Demos),
 ];
@@ -60,8 +59,8 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     let empty = |action: Action| match action {
         Action::Show(View::Measurements) => app.measured.is_empty(),
         Action::Show(View::Problems) => app.problems.is_empty(),
-        Action::Show(View::Panel(Panel::Watch)) => app.panels.watch.logs.is_empty(),
-        Action::Show(View::Panel(Panel::History | Panel::Launch)) => app.panels.history.store.is_none(),
+        Action::Show(View::Watch) => app.watch.logs.is_empty(),
+        Action::Show(View::History | View::Launch) => app.history.store.is_none(),
         Action::Show(View::Schedule) => app.answer.workload.as_ref().is_none_or(|workload| workload.phases.is_empty()),
         _ => false,
     };

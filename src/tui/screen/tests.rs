@@ -5,7 +5,6 @@ use atlas_document::Sources;
 
 use crate::tui::app::View;
 use crate::tui::message::Effect;
-use crate::tui::panels::Panel;
 use crate::tui::testing::TestApp;
 use crate::tui::theme::Glyphs;
 use crate::tui::views::diff::{Row, rows_of};
@@ -114,8 +113,8 @@ fn footer_lists_only_the_keys_of_the_shown_chart() {
     hands.keys("<Tab>").work();
     assert_eq!(picture(&hands.app), Picture::Scaling);
     assert!(!footer(&hands).contains("zoom") && !footer(&hands).contains("cause"), "{}", footer(&hands));
-    hands.app.view = View::Panel(Panel::History);
-    hands.app.panels.history.page = crate::tui::panels::history::Page::Trend("none".to_owned());
+    hands.app.view = View::History;
+    hands.app.history.page = crate::tui::views::history::Page::Trend("none".to_owned());
     assert!(!footer(&hands).contains("mark") && !footer(&hands).contains("open"), "{}", footer(&hands));
 }
 

@@ -14,7 +14,6 @@ pub use filter::Filter;
 
 use super::app::{Answer, App, Pane, Setup, View};
 use super::message::Effect;
-use super::panels::Panel;
 use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
 use crate::tui::update::status::note;
 use crate::tui::views;
@@ -36,8 +35,8 @@ pub fn focused_table(app: &App) -> Option<Table> {
         (View::Advice, _) => Table::Advice,
         (View::Problems, _) => Table::Problems,
         (View::Schedule, _) => Table::Schedule,
-        (View::Panel(Panel::History), _) => Table::History,
-        (View::Panel(Panel::Fits), _) => Table::Fits,
+        (View::History, _) => Table::History,
+        (View::Fits, _) => Table::Fits,
         _ => return None,
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::files;
-use crate::tui::app::{App, Change, Edit, Overlay};
+use crate::tui::app::{App, Change, Edit, Overlay, View};
 use crate::tui::dialogs::{detecting, export, finder, form, goal, prompt};
 use crate::tui::input::keymap::Mode;
 use crate::tui::message::Effect;
@@ -37,27 +37,29 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         }
         Mode::Detecting => detecting::accept(app, effects),
         Mode::Results => explain_results(app, effects),
-        Mode::Diff => {
+        Mode::View(View::Diff) => {
             if let Some(metric) = views::diff::metric_under_cursor(app) {
                 app.figure = metric;
                 explain(app);
             }
         }
-        Mode::Schedule => explain_metric(app, views::schedule::metric_here(app), effects),
-        Mode::Breakdown => explain_metric(app, views::breakdown::metric_here(app), effects),
-        Mode::Problems => files::open_editor(app, effects),
-        Mode::Advice => views::advice::apply(app, effects),
+        Mode::View(View::Schedule) => explain_metric(app, views::schedule::metric_here(app), effects),
+        Mode::View(View::Breakdown) => explain_metric(app, views::breakdown::metric_here(app), effects),
+        Mode::View(View::Problems) => files::open_editor(app, effects),
+        Mode::View(View::Advice) => views::advice::apply(app, effects),
         // Enter applies a point. If the scenario is already at that point, Enter explains its metric.
-        Mode::Sweep | Mode::Frontier | Mode::Optimum if metric_under_cursor(app, mode).is_some() => {
+        Mode::View(View::Sweep) | Mode::View(View::Frontier) | Mode::View(View::Optimum)
+            if metric_under_cursor(app, mode).is_some() =>
+        {
             let metric = metric_under_cursor(app, mode);
             explain_metric(app, metric, effects);
         }
-        Mode::Sweep => sweep::apply(app, effects),
-        Mode::Frontier => frontier::apply(app, effects),
-        Mode::Sensitivity => tornado::open(app, effects),
-        Mode::Optimum => optimum::accept(app, effects),
+        Mode::View(View::Sweep) => sweep::apply(app, effects),
+        Mode::View(View::Frontier) => frontier::apply(app, effects),
+        Mode::View(View::Sensitivity) => tornado::open(app, effects),
+        Mode::View(View::Optimum) => optimum::accept(app, effects),
         Mode::Bounding => optimum::accept_bound(app),
-        Mode::Race => race::apply(app, effects),
+        Mode::View(View::Race) => race::apply(app, effects),
         Mode::OptimizerForm => goal::accept(app, effects),
         Mode::Conversing => assistant::accept(app, effects),
         Mode::Asking => {
@@ -65,11 +67,10 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
                 asking::ask(app, &question, effects);
             }
         }
-        Mode::Timeline => timeline::cause(app),
-        Mode::Measurements => {
+        Mode::View(View::Timeline) => timeline::cause(app),
+        Mode::View(View::Measurements) => {
             measurements::accept(app, views::measurements::view::prediction_under_cursor(app).cloned(), effects)
         }
-        Mode::Panel(panel) => crate::tui::panels::accept(app, panel, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {
                 Some(Overlay::Demos { cursor }) => app.demos.get(cursor).cloned(),
@@ -80,13 +81,14 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
                 tour::begin(app, demo, None, effects);
             }
         }
-        Mode::Compare => {
+        Mode::View(View::Compare) => {
             if let Some((name, _)) = app.columns.get(app.column) {
                 let name = Arc::clone(name);
                 select_target(app, name);
                 explain(app);
             }
         }
+        Mode::View(view) => (view.spec().accept)(app, effects),
         _ => {}
     }
 }
@@ -110,7 +112,7 @@ pub(super) fn escape(app: &mut App, mode: Mode) {
         | Mode::Exporting => app.overlay = None,
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),
-        Mode::Measurements if app.measured.proposal.is_some() => app.measured.proposal = None,
+        Mode::View(View::Measurements) if app.measured.proposal.is_some() => app.measured.proposal = None,
         _ if app.status.is_some() => app.status = None,
         _ if tables::clear_filter(app) => {}
         _ => {

@@ -14,7 +14,7 @@ use crate::tui::views::edits::{self, baseline, clear_baseline, redo, undo};
 use crate::tui::views::{
     self, assistant, comparison, frontier, measurements, optimum, race, results, scenarios, sweep, timeline,
 };
-use crate::tui::{panels, tables, tour, work};
+use crate::tui::{tables, tour, work};
 
 /// Performs an action.
 pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>) {
@@ -27,25 +27,23 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::Page(by) => move_cursor(app, mode, Movement::Page(by)),
         Action::First => move_cursor(app, mode, Movement::To(0)),
         Action::Last => move_cursor(app, mode, Movement::To(usize::MAX)),
-        Action::Focus(by) if mode == Mode::Compare => comparison::act::across(app, by),
-        Action::Focus(by) if matches!(mode, Mode::Panel(_)) => {
-            panels::act(app, |app, panel| panels::across(app, panel, by))
-        }
-        Action::Mark if matches!(mode, Mode::Panel(_)) => panels::act(app, panels::mark),
-        Action::Sort if matches!(mode, Mode::Panel(_)) => panels::act(app, panels::trend),
-        Action::Escape if matches!(mode, Mode::Panel(_)) && panels::goes_back(app) => {}
-        Action::Focus(by) if mode == Mode::Schedule => views::schedule::across(app, by),
-        Action::Focus(by) if mode == Mode::Sweep => sweep::go(app, (by, 0)),
-        Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),
-        Action::Step(by) if mode == Mode::Optimum => optimum::step(app, by),
-        Action::Reset if mode == Mode::Optimum => optimum::clear(app),
-        Action::Figure(by) if mode == Mode::Frontier => frontier::next_pair(app, by),
+        Action::Focus(by) if mode == Mode::View(View::Compare) => comparison::act::across(app, by),
+        Action::Focus(by) if matches!(mode, Mode::View(View::Launch | View::Fits)) => (app.view.spec().across)(app, by),
+        Action::Mark if mode == Mode::View(View::History) => (app.view.spec().mark)(app),
+        Action::Sort if mode == Mode::View(View::History) => (app.view.spec().trend)(app),
+        Action::Escape if mode == Mode::View(View::History) && (app.view.spec().back)(app) => {}
+        Action::Focus(by) if mode == Mode::View(View::Schedule) => views::schedule::across(app, by),
+        Action::Focus(by) if mode == Mode::View(View::Sweep) => sweep::go(app, (by, 0)),
+        Action::Focus(by) if mode == Mode::View(View::Frontier) => frontier::go(app, (by, 0)),
+        Action::Step(by) if mode == Mode::View(View::Optimum) => optimum::step(app, by),
+        Action::Reset if mode == Mode::View(View::Optimum) => optimum::clear(app),
+        Action::Figure(by) if mode == Mode::View(View::Frontier) => frontier::next_pair(app, by),
         Action::Search => optimum::search(app, effects),
-        Action::Focus(by) if mode == Mode::Diff => scenarios::diff_against(app, by),
-        Action::Focus(by) if mode == Mode::Timeline => timeline::along(app, by),
-        Action::Across(_) if mode == Mode::Timeline => timeline::next_chart(app),
+        Action::Focus(by) if mode == Mode::View(View::Diff) => scenarios::diff_against(app, by),
+        Action::Focus(by) if mode == Mode::View(View::Timeline) => timeline::along(app, by),
+        Action::Across(_) if mode == Mode::View(View::Timeline) => timeline::next_chart(app),
         Action::Zoom(by) => timeline::zoom(app, by),
-        Action::Focus(by) if mode == Mode::Explain => {
+        Action::Focus(by) if mode == Mode::View(View::Explain) => {
             views::explain::other_figure(app, by);
             (app.view_row, app.view_scroll) = (0, 0);
             app.toggled.clear();
@@ -79,7 +77,9 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::NextMatch(by) => finder::next(app, by, effects),
         Action::Baseline => baseline(app, mode, effects),
         Action::ClearBaseline => clear_baseline(app, effects),
-        Action::Show(view) if mode == Mode::Race && !matches!(view, View::Race | View::Main | View::Compare) => {
+        Action::Show(view)
+            if mode == Mode::View(View::Race) && !matches!(view, View::Race | View::Main | View::Compare) =>
+        {
             showing::open_from_race(app, view, effects);
             optimum::opened(app, effects);
         }
@@ -87,7 +87,7 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
             show(app, view);
             optimum::opened(app, effects);
         }
-        Action::Sort if mode == Mode::Compare => comparison::act::order(app),
+        Action::Sort if mode == Mode::View(View::Compare) => comparison::act::order(app),
         Action::Sort => tables::sort(app, effects),
         Action::SortByName => comparison::act::order_by_name(app),
         Action::HideMetric => comparison::hide(app, effects),

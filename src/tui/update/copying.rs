@@ -56,7 +56,11 @@ fn item_under_cursor(app: &App) -> Option<(String, String)> {
             | View::Diff
             | View::Timeline
             | View::Measurements
-            | View::Panel(_),
+            | View::Watch
+            | View::History
+            | View::Launch
+            | View::Releases
+            | View::Fits,
             _,
         ) => table(app),
     }

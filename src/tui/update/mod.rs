@@ -22,14 +22,14 @@ use crossterm::event::{KeyEvent, KeyEventKind};
 use self::act::act;
 use super::app::App;
 use super::message::{Effect, Message, Timer};
-use super::{panels, tour, work};
+use super::{tour, work};
 use crate::tui::app::stale::DirtyRegion;
 use crate::tui::dialogs::{export, finder, form, goal, palette, prompt};
 use crate::tui::input::keymap::{Action, Mode, lookup};
 use crate::tui::input::{mouse, scrolling};
 use crate::tui::screen;
 use crate::tui::update::status::{fail, note};
-use crate::tui::views::{assistant, optimum, outlook, race};
+use crate::tui::views::{assistant, idle, optimum, outlook, race, watch};
 use crate::tui::widgets::line::Line;
 
 /// Handles one message.
@@ -146,8 +146,8 @@ fn expired(app: &mut App, timer: Timer, effects: &mut Vec<Effect>) {
         Timer::Flash(serial) if app.serial >= serial => app.flash = super::app::Flash::default(),
         Timer::Outlook(serial) => outlook::start_query(app, serial, effects),
         Timer::Auto(step) => tour::auto(app, step, effects),
-        Timer::Watch(look) => panels::watch::read_due(app, look),
-        Timer::Idle(request) => panels::idle::query_due(app, request),
+        Timer::Watch(look) => watch::read_due(app, look),
+        Timer::Idle(request) => idle::query_due(app, request),
         _ => {}
     }
 }

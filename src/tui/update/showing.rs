@@ -10,16 +10,16 @@ use atlas_plan::estimate::Metric;
 /// The metric of the point under the cursor of a chart or search, if the point is the current scenario.
 pub(in crate::tui) fn metric_under_cursor(app: &App, mode: Mode) -> Option<&'static Metric> {
     let (setup, metric) = match mode {
-        Mode::Sweep => {
+        Mode::View(View::Sweep) => {
             let curves = app.queries.sweep.answer()?;
             (sweep::reading(app, curves)?.0, curves.metric)
         }
-        Mode::Frontier => {
+        Mode::View(View::Frontier) => {
             let front = app.queries.frontier.answer()?;
             let (curve, point) = frontier::cursor(app, front);
             (front.curves.get(curve)?.points.get(point)?.0.clone(), front.up)
         }
-        Mode::Optimum => {
+        Mode::View(View::Optimum) => {
             let optimum::Row::Candidate(at) = optimum::row_under_cursor(app) else { return None };
             (optimum::current_result(app)?.candidates.get(at)?.0.clone(), app.queries.optimum.question()?.objective)
         }
@@ -83,9 +83,7 @@ pub(in crate::tui) fn show(app: &mut App, view: View) {
     if app.view == View::Race {
         race::opened(app);
     }
-    if let View::Panel(panel) = app.view {
-        crate::tui::panels::opened(app, panel);
-    }
+    (app.view.spec().opened)(app);
     if app.view == View::Schedule {
         app.column = 1;
     }

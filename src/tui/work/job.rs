@@ -1,11 +1,16 @@
 //! Jobs for worker threads, and their results.
 
-use crate::tui::panels::state as panels;
+use crate::tui::dialogs::detecting::state as detecting;
 use crate::tui::views::assistant::state as assistant;
+use crate::tui::views::fits::state as fits;
 use crate::tui::views::frontier::state as frontier;
+use crate::tui::views::history::state as history;
+use crate::tui::views::idle::state as idle;
+use crate::tui::views::launch::state as launch;
 use crate::tui::views::optimum::state as optimum;
 use crate::tui::views::race::state as race;
 use crate::tui::views::sweep::state as sweep;
+use crate::tui::views::watch::state as watch;
 use crate::tui::work::simulating::state as simulating;
 use atlas_plan::engine::answer::event::Run;
 use atlas_plan::search::Gauge;
@@ -41,8 +46,20 @@ pub enum Product {
     Simulation(Arc<Run>),
     /// The scenario at increasing scale.
     Scaling(Arc<simulating::Scaling>),
-    /// Data of a panel.
-    Panel(panels::Answer),
+    /// The state of a watched job.
+    Watch(Arc<watch::WatchReading>),
+    /// The entries of the history.
+    History(Arc<history::Listed>),
+    /// The files of a scenario.
+    Launch(Arc<launch::Files>),
+    /// Message after files were written.
+    Written(String),
+    /// Idle nodes.
+    Idle(Arc<idle::Idle>),
+    /// The table of models and targets.
+    Fits(Arc<fits::Grid>),
+    /// Targets that were detected.
+    Detected(Arc<detecting::DetectedTargets>),
 }
 
 /// A job to run.

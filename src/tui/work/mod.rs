@@ -32,10 +32,11 @@ pub use query::{Progress, Query};
 use std::sync::Arc;
 
 use super::message::Effect;
-use super::panels;
 use crate::demo::View;
 use crate::tui::app::App;
-use crate::tui::views::{assistant, frontier, optimum, outlook, race, sweep, tornado};
+use crate::tui::dialogs::detecting;
+use crate::tui::update::status::{fail, note};
+use crate::tui::views::{assistant, fits, frontier, idle, optimum, outlook, race, sweep, tornado, watch};
 
 /// Handles the result of an order. Results of outdated orders are dropped.
 pub(super) fn handle_result(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
@@ -77,7 +78,21 @@ pub(super) fn handle_result(app: &mut App, serial: u64, product: Result<Product,
         Ok(Product::Scaling(scaling)) => {
             queries.scaling.store_answer(serial, scaling);
         }
-        Ok(Product::Panel(answer)) => panels::arrived(app, serial, answer, effects),
+        Ok(Product::Watch(seen)) => watch::arrived(app, serial, seen, effects),
+        Ok(Product::History(listed)) => {
+            app.history.listed.store_answer(serial, listed);
+        }
+        Ok(Product::Launch(files)) => {
+            app.launch.files.store_answer(serial, files);
+        }
+        Ok(Product::Written(text)) => {
+            if app.launch.written.store_answer(serial, ()) {
+                note(app, text, effects);
+            }
+        }
+        Ok(Product::Idle(idle)) => idle::arrived(app, serial, idle, effects),
+        Ok(Product::Fits(grid)) => fits::store_grid(app, serial, grid),
+        Ok(Product::Detected(found)) => detecting::handle_result(app, serial, found, effects),
         Err(trouble) => {
             queries.sweep.failed(serial, &trouble);
             queries.outlook.failed(serial, &trouble);
@@ -89,7 +104,15 @@ pub(super) fn handle_result(app: &mut App, serial: u64, product: Result<Product,
             queries.scaling.failed(serial, &trouble);
             queries.assistant.failed(serial, &trouble);
             assistant::add_arrived_answer(app);
-            panels::failed(app, serial, &trouble);
+            detecting::failed(app, serial, &trouble);
+            app.watch.seen.failed(serial, &trouble);
+            app.history.listed.failed(serial, &trouble);
+            app.launch.files.failed(serial, &trouble);
+            app.idle.known.failed(serial, &trouble);
+            app.fits.table.failed(serial, &trouble);
+            if app.launch.written.failed(serial, &trouble) {
+                fail(app, trouble);
+            }
         }
     }
 }
@@ -118,7 +141,8 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     race::follow(app, effects);
     outlook::follow(app, effects);
     assistant::follow(app, effects);
-    panels::follow(app, effects);
+    idle::follow(app, effects);
+    (app.view.spec().follow)(app, effects);
 }
 
 /// Stops running work of the current view. Returns whether any was running.

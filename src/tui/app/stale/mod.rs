@@ -20,17 +20,9 @@ impl DirtyRegion {
         match mode {
             Mode::Knobs => DirtyRegion::Pane(Pane::Knobs),
             Mode::Results => DirtyRegion::Pane(Pane::Results),
-            Mode::Race
-            | Mode::Compare
-            | Mode::Advice
-            | Mode::Explain
-            | Mode::Diff
-            | Mode::Sensitivity
-            | Mode::Problems
-            | Mode::Schedule
-            | Mode::Measurements
-            | Mode::Panel(_)
-            | Mode::Breakdown => DirtyRegion::View,
+            // Their cursors change the charts or the form.
+            Mode::View(View::Sweep | View::Frontier | View::Timeline | View::Optimum) => DirtyRegion::All,
+            Mode::View(_) => DirtyRegion::View,
             // The cursors of the other modes change the scenario or are in overlays.
             _ => DirtyRegion::All,
         }

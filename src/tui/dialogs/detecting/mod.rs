@@ -18,7 +18,6 @@ use crate::tui::app::{App, Overlay};
 use crate::tui::dialogs::write_back::{Rewrite, WritePlan};
 use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
-use crate::tui::panels::state::Answer;
 use crate::tui::theme::Role;
 use crate::tui::update::status::{fail, note};
 use crate::tui::widgets::draw::{Canvas, wrap};
@@ -40,27 +39,27 @@ impl Job for DetectJob {
         let found = detect(&System, &Options::default(), &catalog);
         let open = found.undetermined.iter().map(|open| format!("{}: {}", open.what, open.why)).collect();
         let text = render(&found, &catalog, &|_| None);
-        Ok(Product::Panel(Answer::Detected(Arc::new(DetectedTargets { text, targets: found.machines.len(), open }))))
+        Ok(Product::Detected(Arc::new(DetectedTargets { text, targets: found.machines.len(), open })))
     }
 }
 
 /// Opens the dialog.
 pub(in crate::tui) fn open(app: &mut App) {
     app.overlay = Some(Overlay::Detect);
-    app.panels.detect.scroll = 0;
+    app.detect.scroll = 0;
 }
 
 /// Scrolls the dialog.
 pub(in crate::tui) fn scroll(app: &mut App, movement: &Movement) {
     let (lines, area) = dialog(app);
     let page = usize::from(area.height.saturating_sub(2));
-    let scroll = movement.from(app.panels.detect.scroll, (lines.len() + 1).saturating_sub(page), page);
-    app.panels.detect.scroll = scroll;
+    let scroll = movement.from(app.detect.scroll, (lines.len() + 1).saturating_sub(page), page);
+    app.detect.scroll = scroll;
 }
 
 /// Starts the commands, unless they are already running.
 pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
-    let state = &mut app.panels.detect;
+    let state = &mut app.detect;
     if state.found.progress().is_none() {
         state.requests += 1;
         let look = DetectJob { library: Arc::clone(&app.library) };
@@ -76,7 +75,7 @@ pub(in crate::tui) fn handle_result(
     found: Arc<DetectedTargets>,
     effects: &mut Vec<Effect>,
 ) {
-    if !app.panels.detect.found.store_answer(serial, Arc::clone(&found)) || app.overlay != Some(Overlay::Detect) {
+    if !app.detect.found.store_answer(serial, Arc::clone(&found)) || app.overlay != Some(Overlay::Detect) {
         return;
     }
     app.overlay = None;
@@ -96,7 +95,7 @@ pub(in crate::tui) fn handle_result(
 
 /// Closes the dialog and shows why the detection failed.
 pub(in crate::tui) fn failed(app: &mut App, serial: u64, trouble: &str) {
-    if app.panels.detect.found.failed(serial, trouble) && app.overlay == Some(Overlay::Detect) {
+    if app.detect.found.failed(serial, trouble) && app.overlay == Some(Overlay::Detect) {
         app.overlay = None;
         fail(app, trouble.to_owned());
     }
@@ -116,7 +115,7 @@ pub fn dialog_text() -> String {
 fn dialog(app: &App) -> (Vec<String>, Rect) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(76);
-    let running = app.panels.detect.found.progress().is_some();
+    let running = app.detect.found.progress().is_some();
     let text = if running { "running, at most 5 seconds per command".to_owned() } else { dialog_text() };
     let lines = wrap(&text, usize::from(width.saturating_sub(4)));
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(rows.saturating_sub(2));
@@ -126,12 +125,12 @@ fn dialog(app: &App) -> (Vec<String>, Rect) {
 /// Draws the dialog.
 pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>) {
     let (lines, area) = dialog(app);
-    let running = app.panels.detect.found.progress().is_some();
+    let running = app.detect.found.progress().is_some();
     canvas.clear(area);
     let remark = if running { "Esc closes" } else { "Enter runs, Esc closes" };
     let inner = canvas.frame(area, "Detect targets", remark, true);
     let room = usize::from(inner.height);
-    let first = app.panels.detect.scroll.min(lines.len().saturating_sub(room));
+    let first = app.detect.scroll.min(lines.len().saturating_sub(room));
     for (y, line) in (inner.y..inner.bottom()).zip(lines.iter().skip(first)) {
         canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), line, canvas.role(Role::Text));
     }

@@ -50,7 +50,7 @@ pub fn document(app: &App, made: &str) -> Option<Document> {
         View::Sensitivity => views::tornado::export::document(app, &about),
         View::Timeline => views::timeline::export::document(app, &about),
         View::Measurements => Some(views::measurements::export::document(app)),
-        View::Panel(panel) => crate::tui::panels::document(app, panel),
+        view => (view.spec().document)(app),
     }
 }
 

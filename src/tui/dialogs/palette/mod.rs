@@ -12,7 +12,6 @@ use crate::tui::app::{App, Overlay, Palette, Place, View};
 use crate::tui::dialogs::finder;
 use crate::tui::input::keymap::{self, Action};
 use crate::tui::message::Effect;
-use crate::tui::panels::Panel;
 use crate::tui::tour;
 use crate::tui::update::{asking, showing, status};
 use crate::tui::views::{assistant, edits, race, sweep};
@@ -37,11 +36,11 @@ const SYNONYMS: [(Action, &str); 35] = [
     (Action::Show(View::Sensitivity), "sensitivity tornado importance"),
     (Action::Show(View::Frontier), "frontier pareto"),
     (Action::Show(View::Main), "overview main"),
-    (Action::Show(View::Panel(Panel::Watch)), "watch job log live eta"),
-    (Action::Show(View::Panel(Panel::History)), "history trend runs"),
-    (Action::Show(View::Panel(Panel::Launch)), "launch script sbatch files"),
-    (Action::Show(View::Panel(Panel::Releases)), "releases versions upgrade software"),
-    (Action::Show(View::Panel(Panel::Fits)), "what runs fits models hardware browser catalog"),
+    (Action::Show(View::Watch), "watch job log live eta"),
+    (Action::Show(View::History), "history trend runs"),
+    (Action::Show(View::Launch), "launch script sbatch files"),
+    (Action::Show(View::Releases), "releases versions upgrade software"),
+    (Action::Show(View::Fits), "what runs fits models hardware browser catalog"),
     (Action::OpenEditor, "edit"),
     (Action::Show(View::Advice), "advice recommendations suggestions improve tips"),
     (Action::Show(View::Explain), "explain equation formula derivation"),

@@ -5,6 +5,7 @@
 
 mod bindings;
 mod mode;
+mod scope;
 
 use std::sync::OnceLock;
 
@@ -12,6 +13,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub use bindings::{BINDINGS, Binding};
 pub use mode::Mode;
+pub use scope::Scope;
 
 use crate::demo::View;
 
@@ -177,7 +179,7 @@ pub fn lookup(mode: Mode, key: &KeyEvent) -> Option<Action> {
 
 /// A mode's rows, for the help and the footer.
 pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
-    BINDINGS.iter().filter(move |row| row.modes.contains(&mode))
+    BINDINGS.iter().filter(move |row| row.scope.contains(mode))
 }
 
 /// The key shown for an action where only one is shown: preferably a digit, else a single character.
@@ -264,7 +266,7 @@ mod tests {
 
     #[test]
     fn no_key_is_bound_twice_in_a_mode() {
-        for mode in Mode::ALL {
+        for mode in Mode::all() {
             let mut seen = HashSet::new();
             for row in rows(mode) {
                 for key in row.keys {
@@ -286,7 +288,14 @@ mod tests {
         let later = [View::Explain, View::Advice, View::Timeline, View::Sensitivity];
         let keys: String = views.into_iter().chain(later).map(Action::Show).map(key_of).collect();
         assert_eq!(keys, "1234567890");
-        for mode in [Mode::Targets, Mode::Knobs, Mode::Compare, Mode::Sweep, Mode::Optimum, Mode::Timeline] {
+        for mode in [
+            Mode::Targets,
+            Mode::Knobs,
+            Mode::View(View::Compare),
+            Mode::View(View::Sweep),
+            Mode::View(View::Optimum),
+            Mode::View(View::Timeline),
+        ] {
             let numbers = rows(mode).flat_map(|row| row.keys).filter(|key| is_number(key)).count();
             assert_eq!(numbers, 10, "{mode:?}");
         }
@@ -296,7 +305,7 @@ mod tests {
     fn every_pane_and_every_view_has_a_key() {
         let panes = (1..=4).map(Action::FocusPane);
         let views = [View::Compare, View::Schedule, View::Problems, View::Measurements, View::Diff];
-        let views = views.into_iter().chain(crate::tui::panels::Panel::ALL.map(View::Panel));
+        let views = views.into_iter().chain([View::Watch, View::History, View::Launch, View::Releases, View::Fits]);
         let keys: Vec<&str> = panes.chain(views.map(Action::Show)).map(key_of).collect();
         assert_eq!(keys, ["H", "W", "K", "V", "C", "vs", "!", "vm", "vd", "vj", "vh", "vl", "@", "#"]);
     }
@@ -328,7 +337,7 @@ mod tests {
     #[test]
     fn upper_and_lower_case_of_a_letter_bind_related_actions() {
         let mut seen = HashSet::new();
-        for mode in Mode::ALL {
+        for mode in Mode::all() {
             let action = |c: char| {
                 lookup(mode, &KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))
                     .filter(|_| mode.first_key().is_none())
@@ -360,7 +369,7 @@ mod tests {
 
     #[test]
     fn every_mode_binds_esc() {
-        for mode in Mode::ALL {
+        for mode in Mode::all() {
             assert!(rows(mode).any(|row| row.keys.contains(&"Esc")), "{mode:?}");
         }
     }

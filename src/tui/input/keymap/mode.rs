@@ -1,6 +1,6 @@
 //! A mode: the state that determines which keys are bound.
 
-use crate::tui::panels::state::Panel;
+use crate::demo::View;
 
 /// A mode: the state that determines which keys are bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,42 +13,14 @@ pub enum Mode {
     Knobs,
     /// The results have the focus.
     Results,
-    /// The leaderboard.
-    Race,
+    /// A view is shown that covers the panes.
+    View(View),
     /// A question is being typed.
     Asking,
-    /// The side-by-side comparison.
-    Compare,
-    /// The breakdown of time and memory.
-    Breakdown,
-    /// A metric over one or two knobs.
-    Sweep,
-    /// The Pareto frontier of two metrics.
-    Frontier,
-    /// The sensitivity to knobs and hardware parameters.
-    Sensitivity,
-    /// A goal, constraints, and the best knobs.
-    Optimum,
     /// A bound is being typed.
     Bounding,
-    /// The timeline of a simulation.
-    Timeline,
-    /// Advice.
-    Advice,
-    /// The equations and inputs of a metric.
-    Explain,
-    /// The table of phases.
-    Schedule,
-    /// Problems in files.
-    Problems,
-    /// The differences between two scenarios.
-    Diff,
     /// A line is being typed at the bottom of the screen.
     Prompting,
-    /// Measured rows beside predictions.
-    Measurements,
-    /// A job, the history, or files.
-    Panel(Panel),
     /// The export dialog is open.
     Exporting,
     /// A form is being filled in.
@@ -79,50 +51,46 @@ pub enum Mode {
     AfterT,
 }
 
+const PANES: [Mode; 4] = [Mode::Targets, Mode::Workloads, Mode::Knobs, Mode::Results];
+
+/// Modes of dialogs, of typing, of the tour and of second keys.
+const OTHERS: [Mode; 15] = [
+    Mode::Prompting,
+    Mode::Exporting,
+    Mode::Filling,
+    Mode::Editing,
+    Mode::OptimizerForm,
+    Mode::Conversing,
+    Mode::Detecting,
+    Mode::Finding,
+    Mode::Commanding,
+    Mode::Confirming,
+    Mode::Helping,
+    Mode::Choosing,
+    Mode::Touring,
+    Mode::AfterV,
+    Mode::AfterT,
+];
+
 impl Mode {
-    /// All modes.
-    pub const ALL: [Mode; 40] = [
-        Mode::Targets,
-        Mode::Workloads,
-        Mode::Knobs,
-        Mode::Results,
-        Mode::Race,
-        Mode::Asking,
-        Mode::Compare,
-        Mode::Breakdown,
-        Mode::Sweep,
-        Mode::Frontier,
-        Mode::Sensitivity,
-        Mode::Optimum,
-        Mode::Bounding,
-        Mode::Timeline,
-        Mode::Advice,
-        Mode::Explain,
-        Mode::Schedule,
-        Mode::Problems,
-        Mode::Diff,
-        Mode::Prompting,
-        Mode::Measurements,
-        Mode::Panel(Panel::Watch),
-        Mode::Panel(Panel::History),
-        Mode::Panel(Panel::Launch),
-        Mode::Panel(Panel::Releases),
-        Mode::Panel(Panel::Fits),
-        Mode::Exporting,
-        Mode::Filling,
-        Mode::Editing,
-        Mode::OptimizerForm,
-        Mode::Conversing,
-        Mode::Detecting,
-        Mode::Finding,
-        Mode::Commanding,
-        Mode::Confirming,
-        Mode::Helping,
-        Mode::Choosing,
-        Mode::Touring,
-        Mode::AfterV,
-        Mode::AfterT,
-    ];
+    /// Returns all modes, in the order of the help.
+    pub fn all() -> impl Iterator<Item = Mode> {
+        let views = View::ALL.iter().filter(|view| **view != View::Main).flat_map(|view| {
+            let typing = match view {
+                View::Race => Some(Mode::Asking),
+                View::Optimum => Some(Mode::Bounding),
+                _ => None,
+            };
+            std::iter::once(Mode::View(*view)).chain(typing)
+        });
+        PANES.into_iter().chain(views).chain(OTHERS)
+    }
+
+    /// Whether the mode is that of a pane or a view, without a dialog above it.
+    #[must_use]
+    pub fn is_screen(self) -> bool {
+        matches!(self, Mode::View(_)) || PANES.contains(&self)
+    }
 
     /// Its heading in the help.
     #[must_use]
@@ -132,24 +100,10 @@ impl Mode {
             Mode::Workloads => "Workloads",
             Mode::Knobs => "Knobs",
             Mode::Results => "Results",
-            Mode::Race => "Race",
             Mode::Asking => "Typing a question",
-            Mode::Compare => "Compare",
-            Mode::Breakdown => "Breakdown",
-            Mode::Sweep => "Sweep",
-            Mode::Frontier => "Frontier",
-            Mode::Sensitivity => "Sensitivity",
-            Mode::Optimum => "Optimize",
             Mode::Bounding => "Typing a bound",
-            Mode::Timeline => "Timeline",
-            Mode::Advice => "Advice",
-            Mode::Explain => "Explain",
-            Mode::Schedule => "Schedule",
-            Mode::Problems => "Problems",
-            Mode::Diff => "Difference",
             Mode::Prompting => "Typing a name or a filter",
-            Mode::Measurements => "Measurements",
-            Mode::Panel(panel) => panel.title(),
+            Mode::View(view) => view.title(),
             Mode::Exporting => "Export",
             Mode::Filling => "Form",
             Mode::Editing => "Typing a value",

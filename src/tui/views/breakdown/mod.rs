@@ -6,11 +6,15 @@ use ratatui::layout::Rect;
 
 use self::blocks::{Bar, Quantity, Row, blocks, column, share};
 
+use super::Spec;
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
 use crate::tui::widgets::draw::Canvas;
 use crate::tui::widgets::layout;
 use atlas_plan::estimate::{Metric, MetricId};
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Breakdown", ..Spec::DEFAULT };
 
 /// Minimum width for two columns.
 const TWO_COLUMNS: u16 = 110;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::tui::app::{App, Change};
+use crate::tui::app::{App, Change, View};
 use crate::tui::input::keymap::Mode;
 use crate::tui::message::Effect;
 use crate::tui::tables::state::{Sort, Table};
@@ -50,7 +50,7 @@ fn reorder(app: &mut App) {
 
 pub(in crate::tui) fn mark(app: &mut App, mode: Mode) {
     let name = match mode {
-        Mode::Compare => app.columns.get(app.column).map(|(name, _)| Arc::clone(name)),
+        Mode::View(View::Compare) => app.columns.get(app.column).map(|(name, _)| Arc::clone(name)),
         _ => app.answer.target.as_ref().map(|target| Arc::clone(&target.name)),
     };
     let Some(name) = name.filter(|_| mode != Mode::Targets || app.target_row().is_some()) else { return };

@@ -10,6 +10,7 @@ pub use state::Chosen;
 
 use std::sync::Arc;
 
+use super::Spec;
 use crate::tui::app::{Answer, App, Setup, View};
 use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
 use crate::tui::message::Effect;
@@ -20,6 +21,9 @@ use atlas_config::Target;
 use atlas_core::sort;
 use atlas_plan::estimate::{Direction, Metric};
 use atlas_plan::search::figure;
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Compare", ..Spec::DEFAULT };
 
 /// Hides the metric under the cursor.
 pub(in crate::tui) fn hide(app: &mut App, effects: &mut Vec<Effect>) {

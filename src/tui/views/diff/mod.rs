@@ -5,6 +5,7 @@ pub(in crate::tui) mod export;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::Spec;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
@@ -13,6 +14,9 @@ use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::layout;
 use atlas_plan::estimate::{Metric, digits};
 use atlas_plan::knob::Knob;
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Difference", ..Spec::DEFAULT };
 
 /// A row of the view.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub use state::{NamedPoint, Point};
 pub use trail::MAX_NAMED_POINTS;
 
-use crate::tui::app::{App, Change, Setup, Snapshot};
+use crate::tui::app::{App, Change, Setup, Snapshot, View};
 use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
 use crate::tui::input::keymap::Mode;
 use crate::tui::message::Effect;
@@ -22,7 +22,7 @@ use atlas_plan::knob::Knob;
 pub(in crate::tui) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
     app.push_undo(Change::Single);
     let mut setup = app.now.setup.clone();
-    if mode == Mode::Compare
+    if mode == Mode::View(View::Compare)
         && let Some((name, _)) = app.columns.get(app.column)
     {
         setup.target = Arc::clone(name);

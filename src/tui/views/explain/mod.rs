@@ -3,6 +3,7 @@
 
 pub(in crate::tui) mod export;
 
+use super::Spec;
 use crate::tui::app::{App, View};
 use crate::tui::input::movement::Movement;
 use crate::tui::painter::cells::TextWidth as _;
@@ -14,6 +15,9 @@ use ratatui::layout::Rect;
 
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::explain::{Term, explain as derive};
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Explain", ..Spec::DEFAULT };
 
 /// Depth from which nodes are initially folded.
 const FOLDED_FROM: usize = 2;

@@ -9,6 +9,7 @@ pub use state::{Curve, FrontierCurves, FrontierSettings, Question};
 
 use std::sync::Arc;
 
+use super::Spec;
 use crate::demo::Setup;
 use crate::tui::app::{App, View};
 use crate::tui::message::Effect;
@@ -20,6 +21,9 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::compromise::Pair;
 use atlas_plan::search::optimize::Candidate;
 use atlas_plan::search::{Gauge, optimize};
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Frontier", ..Spec::DEFAULT };
 
 #[derive(Debug)]
 struct Work {

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::Spec;
 use crate::tui::app::{App, MeasuredSubject};
 use crate::tui::message::Effect;
 use crate::tui::update::showing::explain;
@@ -21,6 +22,9 @@ use atlas_evidence::calibrate::judge::{EvaluatedMetric, current_scenario, evalua
 use atlas_evidence::calibrate::predict::Figure;
 use atlas_evidence::calibrate::{RowPredictor, Start};
 use atlas_plan::engine;
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Measurements", ..Spec::DEFAULT };
 
 /// Maximum number of rows that are evaluated. More would delay the response to a key press too long.
 const MAX_ROWS: usize = 2_000;

@@ -10,6 +10,7 @@ pub use state::{OptimizerForm, Question, SearchResult};
 
 use std::sync::Arc;
 
+use super::Spec;
 use crate::demo::Setup;
 use crate::tui::app::{App, View};
 use crate::tui::message::Effect;
@@ -24,6 +25,9 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::{Candidate, Problem, default_conditions, freed};
 use atlas_plan::search::{Condition, Gauge, optimize};
 use atlas_report::optimum::defaults;
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Optimize", ..Spec::DEFAULT };
 
 /// Names of objectives and their metrics. The first that applies is the default.
 const OBJECTIVES: [(&str, &Metric); 7] = [

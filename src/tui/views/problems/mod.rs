@@ -4,12 +4,16 @@ pub(in crate::tui) mod export;
 
 use ratatui::layout::Rect;
 
+use super::Spec;
 use crate::tui::app::{App, View};
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::layout;
 use atlas_document::{Diagnostic, Severity};
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Problems", ..Spec::DEFAULT };
 
 fn lines(problem: &Diagnostic, width: u16) -> Vec<(Role, String)> {
     // The frame, a margin on either side, and the indentation.

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 pub use entry::{ChosenLayout, Entry, Outcome};
 
+use super::Spec;
 use crate::demo::Setup;
 use crate::tui::app::{App, View};
 use crate::tui::message::Effect;
@@ -34,6 +35,9 @@ use atlas_assistant::{Known, Question, parse};
 use atlas_config::Target;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Race", ..Spec::DEFAULT };
 
 /// Returns the targets and workloads that a question can name.
 #[must_use]

@@ -10,6 +10,7 @@ pub use state::{Curves, Question, Sweeping};
 
 use std::sync::Arc;
 
+use super::Spec;
 use crate::demo::Setup;
 use crate::tui::app::{App, View};
 use crate::tui::message::Effect;
@@ -22,6 +23,9 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::{Candidate, freed};
 use atlas_plan::search::sweep::Sweep;
 use atlas_plan::search::{Axis, Gauge, Space, axis_around};
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Sweep", ..Spec::DEFAULT };
 
 /// Number of steps of a real number along a curve, and (`STEPS_EACH`) along each side of a heat map.
 const STEPS: u32 = 32;

@@ -8,9 +8,13 @@ pub use state::{Lane, Picture, Timeline};
 
 use std::sync::Arc;
 
+use super::Spec;
 use crate::tui::app::App;
 use atlas_config::Mode;
 use atlas_sim::training::Task;
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Timeline", ..Spec::DEFAULT };
 
 /// The chart shown, among those that apply to the workload.
 #[must_use]

@@ -9,6 +9,7 @@ pub use state::Question;
 
 use std::sync::Arc;
 
+use super::Spec;
 use crate::tui::app::{App, View};
 use crate::tui::message::Effect;
 use crate::tui::update::showing::{explain_metric, open_from_here};
@@ -22,6 +23,9 @@ use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::sensitivity::{Hardware, Lever, Tornado};
 use atlas_plan::search::{Gauge, sensitivity};
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Sensitivity", ..Spec::DEFAULT };
 
 #[derive(Debug)]
 struct Work {

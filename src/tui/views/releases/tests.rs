@@ -2,7 +2,6 @@
 
 use super::{listed, selected_release};
 use crate::tui::app::View;
-use crate::tui::panels::Panel;
 use crate::tui::testing::TestApp;
 use atlas_document::Sources;
 use atlas_plan::knob::Knob;
@@ -10,7 +9,7 @@ use atlas_plan::knob::Knob;
 fn opened() -> TestApp {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("@");
-    assert_eq!(hands.app.view, View::Panel(Panel::Releases));
+    assert_eq!(hands.app.view, View::Releases);
     hands
 }
 

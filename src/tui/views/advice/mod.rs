@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use super::Spec;
 use crate::tui::app::{Answer, App, Change, View};
 use crate::tui::input::keymap::{self, Action};
 use crate::tui::message::Effect;
@@ -13,6 +14,9 @@ use crate::tui::widgets::layout;
 use atlas_core::units;
 use atlas_plan::advice::Advice;
 use atlas_plan::estimate::Scale;
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Advice", ..Spec::DEFAULT };
 
 /// Formats the gain: `+8.2 %`, `makes it run`.
 fn gain(advice: &Advice) -> String {

@@ -14,7 +14,7 @@ use std::time::Instant;
 use atlas_cluster::watch::{Event, Prediction};
 use atlas_plan::search::Gauge;
 
-use super::{Answer, Panel, Spec};
+use super::Spec;
 use crate::cli::watch::plan;
 use crate::tui::app::{App, View};
 use crate::tui::message::{Effect, Timer};
@@ -27,9 +27,8 @@ const MAX_READ_BYTES: u64 = 1 << 20;
 /// Number of events shown; the latest are kept.
 const EVENTS: usize = 6;
 
-/// The panel.
+/// The view.
 pub(super) static SPEC: Spec = Spec {
-    name: "watch",
     title: "Watch",
     rows: view::rows,
     draw: view::draw,
@@ -71,38 +70,38 @@ impl Job for ReadJob {
         let surplus = reading.events.len().saturating_sub(EVENTS);
         reading.events.drain(..surplus);
         let (files, state, events) = (reading.files.clone(), reading.state.clone(), reading.events.clone());
-        Ok(Product::Panel(Answer::Watch(Arc::new(WatchReading { files, state, events }))))
+        Ok(Product::Watch(Arc::new(WatchReading { files, state, events })))
     }
 }
 
 /// Starts to watch these logs, or this job.
 pub fn of(app: &mut App, logs: Vec<String>) {
-    app.panels.watch = State { logs, look: app.panels.watch.look + 1, ..State::default() };
+    app.watch = State { logs, look: app.watch.look + 1, ..State::default() };
 }
 
 /// Restarts the watch.
 pub(super) fn restart(app: &mut App, effects: &mut Vec<Effect>) {
-    app.panels.watch.seen.forget(effects);
-    app.panels.watch.live = None;
-    app.panels.watch.look += 1;
+    app.watch.seen.forget(effects);
+    app.watch.live = None;
+    app.watch.look += 1;
 }
 
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let generation = app.generation;
-    if app.panels.watch.logs.is_empty() {
+    if app.watch.logs.is_empty() {
         return;
     }
     // Another scenario has another prediction.
-    if app.panels.watch.live.as_ref().is_none_or(|(of, _)| *of != generation) {
+    if app.watch.live.as_ref().is_none_or(|(of, _)| *of != generation) {
         let live = Live {
-            names: app.panels.watch.logs.clone(),
+            names: app.watch.logs.clone(),
             prediction: predicted(app),
             began: Instant::now(),
             reading: Mutex::new(None),
         };
-        app.panels.watch.live = Some((generation, Arc::new(live)));
+        app.watch.live = Some((generation, Arc::new(live)));
     }
-    let state = &mut app.panels.watch;
+    let state = &mut app.watch;
     let Some((_, live)) = &state.live else { return };
     let job = Arc::new(ReadJob(Arc::clone(live)));
     state.seen.ask((generation, state.look), &mut app.queries.serial, effects, |_| Ok(job));
@@ -117,21 +116,21 @@ fn predicted(app: &App) -> Option<Prediction> {
 }
 
 /// Stores the result, and schedules the next read of the log.
-pub(super) fn arrived(app: &mut App, serial: u64, seen: Arc<WatchReading>, effects: &mut Vec<Effect>) {
-    if app.panels.watch.seen.store_answer(serial, seen) {
-        effects.push(Effect::After { ms: READ_INTERVAL_MS, timer: Timer::Watch(app.panels.watch.look) });
+pub(in crate::tui) fn arrived(app: &mut App, serial: u64, seen: Arc<WatchReading>, effects: &mut Vec<Effect>) {
+    if app.watch.seen.store_answer(serial, seen) {
+        effects.push(Effect::After { ms: READ_INTERVAL_MS, timer: Timer::Watch(app.watch.look) });
     }
 }
 
 /// Handles the timer: makes the next read due if the panel is shown.
 pub fn read_due(app: &mut App, look: u64) {
-    let state = &mut app.panels.watch;
-    if state.look == look && app.view == View::Panel(Panel::Watch) {
+    let state = &mut app.watch;
+    if state.look == look && app.view == View::Watch {
         state.look += 1;
     }
 }
 
 /// Reads the log immediately when the panel is opened again.
 pub(super) fn opened(app: &mut App) {
-    app.panels.watch.look += 1;
+    app.watch.look += 1;
 }

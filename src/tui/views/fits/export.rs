@@ -10,7 +10,7 @@ use crate::tui::app::App;
 /// Returns the rows that match the filter, or `None` before the table is computed.
 #[must_use]
 pub fn document(app: &App) -> Option<Document> {
-    let grid = app.panels.fits.table.answer()?;
+    let grid = app.fits.table.answer()?;
     let metric = speed(app.answer.mode());
     let mut head = vec![("model".to_owned(), Align::Left), ("parameters".to_owned(), Align::Right)];
     head.extend(grid.targets.iter().map(|name| (name.to_string(), Align::Right)));

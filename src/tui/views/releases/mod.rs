@@ -28,9 +28,8 @@ use crate::tui::message::Effect;
 use crate::tui::update::status::{fail, note};
 use crate::tui::views::results;
 
-/// The panel.
+/// The view.
 pub(super) static SPEC: Spec = Spec {
-    name: "releases",
     title: "Releases",
     rows: view::rows,
     heading: |_| view::HEADING,
@@ -59,7 +58,7 @@ pub fn metrics(mode: Mode) -> impl Iterator<Item = &'static Metric> {
 /// Returns the releases of the current scenario's software.
 #[must_use]
 pub fn listed(app: &App) -> Option<&Listed> {
-    app.panels.releases.listed.as_ref().map(|(_, listed)| listed)
+    app.releases.listed.as_ref().map(|(_, listed)| listed)
 }
 
 /// Returns the release under the cursor.
@@ -132,20 +131,20 @@ fn refused(answer: &Answer) -> Option<String> {
 }
 
 pub(super) fn opened(app: &mut App) {
-    app.panels.releases.listed = None;
+    app.releases.listed = None;
 }
 
 /// Evaluates the releases if the scenario has changed. The cursor starts on the current release.
 pub(super) fn follow(app: &mut App) {
-    let fresh = app.panels.releases.listed.as_ref().is_some_and(|(generation, _)| *generation == app.generation);
+    let fresh = app.releases.listed.as_ref().is_some_and(|(generation, _)| *generation == app.generation);
     if fresh {
         return;
     }
     let listed = list(app);
-    if app.panels.releases.listed.is_none() {
+    if app.releases.listed.is_none() {
         app.view_row = listed.current.unwrap_or_default();
     }
-    app.panels.releases.listed = Some((app.generation, listed));
+    app.releases.listed = Some((app.generation, listed));
 }
 
 /// Applies the release under the cursor.

@@ -3,7 +3,6 @@
 use super::{Cell, cell_under_cursor, filtered_rows};
 use crate::tui::app::{Overlay, View};
 use crate::tui::message::{Effect, Message};
-use crate::tui::panels::Panel;
 use crate::tui::testing::TestApp;
 use crate::tui::update::update;
 use atlas_document::Sources;
@@ -14,7 +13,7 @@ use atlas_plan::search::Gauge;
 fn opened() -> TestApp {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("mm#").work();
-    assert_eq!(hands.app.view, View::Panel(Panel::Fits));
+    assert_eq!(hands.app.view, View::Fits);
     hands
 }
 
@@ -48,7 +47,7 @@ fn first_batch_of_the_fit_grid_contains_the_scenario_model() {
     let order = order.unwrap();
     let product = order.job.run(&Gauge::default());
     hands.effects = update(&mut hands.app, Message::WorkFinished(order.serial, product));
-    let grid = hands.app.panels.fits.table.answer().unwrap();
+    let grid = hands.app.fits.table.answer().unwrap();
     assert!(grid.done < grid.of, "{} of {}", grid.done, grid.of);
     assert_eq!(cell_under_cursor(&hands.app).map(|(_, row, _)| &*row.model), Some("llama-3.1-70b"));
     assert!(hands.effects.iter().any(|effect| matches!(effect, Effect::Work(_))), "the rest is asked for");
@@ -83,9 +82,9 @@ fn enter_on_another_model_opens_a_form_for_its_workload() {
 fn the_arrows_move_over_the_targets_and_the_filter_over_the_models() {
     let mut hands = opened();
     hands.keys("l");
-    assert_eq!(hands.app.panels.fits.column, 1);
+    assert_eq!(hands.app.fits.column, 1);
     hands.keys("lll");
-    assert_eq!(hands.app.panels.fits.column, 1, "there are two targets");
+    assert_eq!(hands.app.fits.column, 1, "there are two targets");
     hands.keys("/qwen<Enter>");
     assert!(
         !filtered_rows(&hands.app).is_empty() && filtered_rows(&hands.app).iter().all(|row| row.model.contains("qwen"))

@@ -34,9 +34,8 @@ use crate::tui::update::applying;
 use crate::tui::update::status::{fail, note};
 use crate::tui::widgets::layout;
 
-/// The panel.
+/// The view.
 pub(super) static SPEC: Spec = Spec {
-    name: "fits",
     title: "What runs",
     rows: view::rows,
     heading: |_| view::HEADING,
@@ -64,16 +63,16 @@ pub fn speed(mode: Mode) -> &'static Metric {
 /// Returns the rows whose models match the filter.
 #[must_use]
 pub fn filtered_rows(app: &App) -> Vec<&Row> {
-    let Some(grid) = app.panels.fits.table.answer() else { return Vec::new() };
+    let Some(grid) = app.fits.table.answer() else { return Vec::new() };
     grid.rows.iter().filter(|row| app.matches_filter(Table::Fits, &row.model)).collect()
 }
 
 /// Returns the target and the row under the cursor, and their cell.
 #[must_use]
 pub fn cell_under_cursor(app: &App) -> Option<(&Arc<str>, &Row, &Cell)> {
-    let grid = app.panels.fits.table.answer()?;
+    let grid = app.fits.table.answer()?;
     let row = filtered_rows(app).get(app.view_row).copied()?;
-    Some((grid.targets.get(app.panels.fits.column)?, row, row.cells.get(app.panels.fits.column)?))
+    Some((grid.targets.get(app.fits.column)?, row, row.cells.get(app.fits.column)?))
 }
 
 /// Returns the targets of the table: the marked ones, or all if fewer than two are marked.
@@ -85,7 +84,7 @@ fn targets(app: &App) -> Vec<Arc<str>> {
 /// Places the cursor on the target and the model of the scenario.
 pub(super) fn opened(app: &mut App) {
     let own = targets(app).iter().position(|name| *name == app.now.setup.target);
-    app.panels.fits.column = own.unwrap_or_default();
+    app.fits.column = own.unwrap_or_default();
     clamp_cursor(app);
 }
 
@@ -111,7 +110,7 @@ fn center(app: &mut App) {
 /// Requests the table, or its missing rows.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let targets = targets(app);
-    let table = &mut app.panels.fits.table;
+    let table = &mut app.fits.table;
     let same = |question: &&Question| (question.generation, &question.targets) == (app.generation, &targets);
     let known = table.question().filter(same).and_then(|_| table.answer()).cloned().unwrap_or_default();
     if known.of > 0 && known.done >= known.of {
@@ -124,10 +123,10 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Stores the table. The cursor stays on its model; the first time, it is placed on the scenario's model.
-pub(super) fn store_grid(app: &mut App, serial: u64, grid: Arc<Grid>) {
-    let first = app.panels.fits.table.answer().is_none();
+pub(in crate::tui) fn store_grid(app: &mut App, serial: u64, grid: Arc<Grid>) {
+    let first = app.fits.table.answer().is_none();
     let at = cell_under_cursor(app).map(|(_, row, _)| Arc::clone(&row.model));
-    if !app.panels.fits.table.store_answer(serial, grid) {
+    if !app.fits.table.store_answer(serial, grid) {
         return;
     }
     if first {
@@ -146,8 +145,8 @@ pub(super) fn store_grid(app: &mut App, serial: u64, grid: Arc<Grid>) {
 
 /// Moves the cursor by `by` targets.
 pub(super) fn across(app: &mut App, by: i32) {
-    let last = app.panels.fits.table.answer().map_or(0, |grid| grid.targets.len().saturating_sub(1));
-    let column = &mut app.panels.fits.column;
+    let last = app.fits.table.answer().map_or(0, |grid| grid.targets.len().saturating_sub(1));
+    let column = &mut app.fits.column;
     *column = column.saturating_add_signed(by as isize).min(last);
 }
 

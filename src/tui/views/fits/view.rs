@@ -9,13 +9,12 @@ use ratatui::style::Style;
 use super::{Cell, Grid, cell_under_cursor, filtered_rows, speed};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::panels::Panel;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, fit};
 use crate::tui::widgets::layout;
 
-const VIEW: View = View::Panel(Panel::Fits);
+const VIEW: View = View::Fits;
 /// Lines above the rows: the names of the targets in two lines. The second also names the metric, on the left.
 pub const HEADING: u16 = 2;
 /// Minimum and maximum width of a target's column.
@@ -87,12 +86,12 @@ fn column_width(app: &App, targets: usize) -> u16 {
 /// Returns the first visible target, chosen such that the target under the cursor is visible.
 fn first_target(app: &App, grid: &Grid) -> usize {
     let fits = fit_targets(app, grid);
-    (app.panels.fits.column + 1).saturating_sub(fits).min(grid.targets.len().saturating_sub(fits))
+    (app.fits.column + 1).saturating_sub(fits).min(grid.targets.len().saturating_sub(fits))
 }
 
 /// Draws the view.
 pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let state = &app.panels.fits;
+    let state = &app.fits;
     let rows = filtered_rows(app);
     let metric = speed(app.answer.mode());
     let label = metric.label;

@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use super::Spec;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
@@ -9,6 +10,9 @@ use crate::tui::widgets::draw::Canvas;
 use atlas_config::{Mode, Workload};
 use atlas_core::sort;
 use atlas_plan::estimate::{Figures, Metric, MetricId, Queue, Scale};
+
+/// The view.
+pub(super) static SPEC: Spec = Spec { title: "Schedule", ..Spec::DEFAULT };
 
 /// Lines above the phases: titles and units.
 pub const HEADING: u16 = 2;

@@ -26,9 +26,9 @@ const MIN_SIDE_BY_SIDE_WIDTH: usize = 24;
 /// Returns the lines of the page that is shown. The list has none.
 #[must_use]
 pub fn page(app: &App, width: usize) -> Vec<Line> {
-    let Some(listed) = app.panels.history.listed.answer() else { return Vec::new() };
+    let Some(listed) = app.history.listed.answer() else { return Vec::new() };
     let all = &listed.entries;
-    let lines = match &app.panels.history.page {
+    let lines = match &app.history.page {
         Page::List => return Vec::new(),
         Page::Entry(id) => entry(app, id).map(|entry| one(entry, &chain(all, entry), width)),
         Page::Difference(first, second) => entry(app, first).zip(entry(app, second)).map(|(first, second)| {

@@ -13,7 +13,6 @@ use atlas_detect::runner::System;
 use atlas_detect::{Options, detect, idle};
 use atlas_plan::search::Gauge;
 
-use super::Answer;
 use crate::tui::app::App;
 use crate::tui::message::{Effect, Timer};
 use crate::tui::work::job::{Job, Product};
@@ -37,7 +36,7 @@ impl Job for QueryJob {
             Some((machine.name.clone(), (nodes.idle?, nodes.total?)))
         };
         let of_slurm = found.machines.iter().filter(|machine| matches!(machine.origin, Origin::Slurm { .. }));
-        Ok(Product::Panel(Answer::Idle(Arc::new(sort::collect_unsorted(of_slurm.filter_map(nodes))))))
+        Ok(Product::Idle(Arc::new(sort::collect_unsorted(of_slurm.filter_map(nodes)))))
     }
 }
 
@@ -45,32 +44,32 @@ impl Job for QueryJob {
 const DETECTED: &str = "Slurm partition ";
 
 /// Queries Slurm once a detected target has been selected. Without one, no command is run.
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let description = app.answer.target.as_ref().and_then(|target| target.description.as_deref());
     let detected = description.is_some_and(|text| text.starts_with(DETECTED));
-    if !detected && app.panels.idle.known.current().is_none() {
+    if !detected && app.idle.known.current().is_none() {
         return;
     }
-    let request = app.panels.idle.requests;
-    app.panels.idle.known.ask(request, &mut app.queries.serial, effects, |_| Ok(Arc::new(QueryJob)));
+    let request = app.idle.requests;
+    app.idle.known.ask(request, &mut app.queries.serial, effects, |_| Ok(Arc::new(QueryJob)));
 }
 
-pub(super) fn arrived(app: &mut App, serial: u64, idle: Arc<Idle>, effects: &mut Vec<Effect>) {
-    if app.panels.idle.known.store_answer(serial, idle) {
-        effects.push(Effect::After { ms: QUERY_INTERVAL_MS, timer: Timer::Idle(app.panels.idle.requests) });
+pub(in crate::tui) fn arrived(app: &mut App, serial: u64, idle: Arc<Idle>, effects: &mut Vec<Effect>) {
+    if app.idle.known.store_answer(serial, idle) {
+        effects.push(Effect::After { ms: QUERY_INTERVAL_MS, timer: Timer::Idle(app.idle.requests) });
     }
 }
 
 /// Handles the timer: makes the next query due.
 pub fn query_due(app: &mut App, request: u64) {
-    if app.panels.idle.requests == request {
-        app.panels.idle.requests += 1;
+    if app.idle.requests == request {
+        app.idle.requests += 1;
     }
 }
 
 /// Formats the idle nodes of a target: `2/4 idle`.
 #[must_use]
 pub fn of(app: &App, target: &str) -> Option<String> {
-    let (idle, total) = app.panels.idle.known.answer()?.get(target)?;
+    let (idle, total) = app.idle.known.answer()?.get(target)?;
     Some(format!("{idle}/{total} idle"))
 }

@@ -7,17 +7,17 @@ use super::{Page, filtered_entries, pages, selected_entry};
 use crate::cli::history::headline;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth;
-use crate::tui::panels::{Panel, lines};
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
+use crate::tui::views::lines;
 use crate::tui::widgets::draw::{Canvas, fit};
 
-const VIEW: View = View::Panel(Panel::History);
+const VIEW: View = View::History;
 
 /// Number of lines of the page.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    match app.panels.history.page {
+    match app.history.page {
         Page::List => filtered_entries(app).len(),
         _ => page(app).len(),
     }
@@ -25,7 +25,7 @@ pub fn rows(app: &App) -> usize {
 
 /// Draws the view.
 pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let state = &app.panels.history;
+    let state = &app.history;
     let focused = app.tour.is_none();
     let Some(listed) = state.listed.answer() else {
         let inner = canvas.view(area, VIEW, "History", "", focused);
@@ -201,8 +201,8 @@ fn page(app: &App) -> Vec<pages::Line> {
 /// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let marked = app.panels.history.marked.is_some();
-    match (&app.panels.history.page, selected_entry(app)) {
+    let marked = app.history.marked.is_some();
+    match (&app.history.page, selected_entry(app)) {
         (Page::List, Some(entry)) if marked => format!("Enter compares with the marked entry; {}", entry.id),
         (Page::List, Some(entry)) => {
             let (label, value) = figure_of(entry);

@@ -15,15 +15,14 @@ use atlas_plan::engine::analytical_scenario;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 
-use super::{Answer, Spec};
+use super::Spec;
 use crate::tui::app::App;
 use crate::tui::message::Effect;
 use crate::tui::update::status::fail;
 use crate::tui::work::job::{Job, Product};
 
-/// The panel.
+/// The view.
 pub(super) static SPEC: Spec = Spec {
-    name: "launch",
     title: "Launch files",
     rows: view::rows,
     draw: view::draw,
@@ -50,7 +49,7 @@ impl Job for Make {
             }
             Err(refused) => Files { refused: refused.iter().map(ToString::to_string).collect(), ..Files::default() },
         };
-        Ok(Product::Panel(Answer::Launch(Arc::new(files))))
+        Ok(Product::Launch(Arc::new(files)))
     }
 }
 
@@ -62,7 +61,7 @@ impl Job for Write {
         let files: Vec<_> = self.0.files.iter().map(|file| (self.1.join(&file.name), file)).collect();
         crate::cli::launch::write(&files, false).map_err(|error| error.to_string())?;
         let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
-        Ok(Product::Panel(Answer::Written(format!("wrote {}", names.join(", ")))))
+        Ok(Product::Written(format!("wrote {}", names.join(", "))))
     }
 }
 
@@ -76,16 +75,16 @@ pub fn directory(app: &App) -> PathBuf {
 /// Whether there are files to write.
 #[must_use]
 pub fn has_files(app: &App) -> bool {
-    app.panels.launch.files.answer().is_some_and(|files| !files.files.is_empty())
+    app.launch.files.answer().is_some_and(|files| !files.files.is_empty())
 }
 
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let setup = &app.now.setup;
     let parts = Parts::find(&app.library, &setup.target, &setup.workload);
     let scenario = app.answer.scenario.clone();
-    let wrap = WRAPS.get(app.panels.launch.wrap).map_or(Wrap::Plain, |(wrap, _)| *wrap);
-    let question = (app.generation, app.panels.launch.wrap);
-    app.panels.launch.files.ask(question, &mut app.queries.serial, effects, |_| {
+    let wrap = WRAPS.get(app.launch.wrap).map_or(Wrap::Plain, |(wrap, _)| *wrap);
+    let question = (app.generation, app.launch.wrap);
+    app.launch.files.ask(question, &mut app.queries.serial, effects, |_| {
         let parts = parts.map_err(|problems| problems.to_string())?;
         let scenario = scenario.ok_or("no scenario to launch")?;
         Ok(Arc::new(Make(parts, Box::new(scenario), wrap)))
@@ -94,7 +93,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// Moves by `by` wrappings.
 pub(super) fn wrap(app: &mut App, by: i32) {
-    let state = &mut app.panels.launch;
+    let state = &mut app.launch;
     state.wrap = (state.wrap as i32 + by).rem_euclid(WRAPS.len() as i32) as usize;
     (app.view_row, app.view_scroll) = (0, 0);
 }
@@ -102,7 +101,7 @@ pub(super) fn wrap(app: &mut App, by: i32) {
 /// Writes the files that are shown. Existing files are not overwritten.
 pub(super) fn write(app: &mut App, effects: &mut Vec<Effect>) {
     let directory = directory(app);
-    let state = &mut app.panels.launch;
+    let state = &mut app.launch;
     let shown = state.files.answer().filter(|files| state.files.is_fresh() && !files.files.is_empty()).cloned();
     let Some(files) = shown else { return fail(app, "no files to write") };
     state.writes += 1;

@@ -3,11 +3,11 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
-use crate::tui::panels::{Panel, lines, wrapped};
 use crate::tui::theme::Role;
+use crate::tui::views::{lines, wrapped};
 use crate::tui::widgets::draw::Canvas;
 
-const VIEW: View = View::Panel(Panel::Launch);
+const VIEW: View = View::Launch;
 
 /// Number of lines of all files.
 #[must_use]
@@ -24,7 +24,7 @@ pub fn info(app: &App) -> String {
 
 /// Draws the view.
 pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let state = &app.panels.launch;
+    let state = &app.launch;
     let tool = state.files.answer().map_or("", |files| &files.tool);
     let separator = if tool.is_empty() { "" } else { ", " };
     let remark = format!("{tool}{separator}{}", state.wrap_name());
@@ -35,7 +35,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 fn text(app: &App) -> Vec<(Role, String)> {
-    let state = &app.panels.launch;
+    let state = &app.launch;
     let Some(files) = state.files.answer() else {
         return vec![(Role::Dim, state.files.problem().unwrap_or("generating").to_owned())];
     };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use atlas_cluster::history::{Entry, EntryKind, Filter, Store};
 use atlas_plan::search::Gauge;
 
-use super::{Answer, Panel, Spec, watch};
+use super::{Spec, watch};
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
@@ -23,9 +23,8 @@ use crate::tui::work::job::{Job, Product};
 /// Maximum number of entries read, newest first.
 const MAX_ENTRIES: usize = 5000;
 
-/// The panel.
+/// The view.
 pub(super) static SPEC: Spec = Spec {
-    name: "history",
     title: "History",
     rows: view::rows,
     heading,
@@ -44,7 +43,7 @@ pub(super) static SPEC: Spec = Spec {
 
 /// Whether the list page is shown.
 fn is_list(app: &App) -> bool {
-    app.panels.history.page == Page::List
+    app.history.page == Page::List
 }
 
 /// Returns the number of heading lines above the list.
@@ -61,14 +60,14 @@ impl Job for Read {
         let (mut entries, problems) = self.0.list(&filter).map_err(|error| error.to_string())?;
         // The bodies of thousands of entries would take much memory, and the view shows none of them.
         entries.iter_mut().for_each(|entry| entry.body = serde_json::Value::Null);
-        Ok(Product::Panel(Answer::History(Arc::new(Listed { entries, damaged: problems.len() }))))
+        Ok(Product::History(Arc::new(Listed { entries, damaged: problems.len() })))
     }
 }
 
 /// Returns the entries that match the filter.
 #[must_use]
 pub fn filtered_entries(app: &App) -> Vec<&Entry> {
-    let Some(listed) = app.panels.history.listed.answer() else { return Vec::new() };
+    let Some(listed) = app.history.listed.answer() else { return Vec::new() };
     listed.entries.iter().filter(|entry| app.matches_filter(Table::History, &text(entry))).collect()
 }
 
@@ -82,7 +81,7 @@ fn text(entry: &Entry) -> String {
 /// Returns the entry under the cursor, or that of the page.
 #[must_use]
 pub fn selected_entry(app: &App) -> Option<&Entry> {
-    match &app.panels.history.page {
+    match &app.history.page {
         Page::List => filtered_entries(app).get(app.view_row).copied(),
         Page::Entry(id) | Page::Trend(id) | Page::Difference(_, id) => entry(app, id),
     }
@@ -90,29 +89,29 @@ pub fn selected_entry(app: &App) -> Option<&Entry> {
 
 /// Returns the entry with this id.
 pub(super) fn entry<'a>(app: &'a App, id: &str) -> Option<&'a Entry> {
-    app.panels.history.listed.answer()?.entries.iter().find(|entry| entry.id == id)
+    app.history.listed.answer()?.entries.iter().find(|entry| entry.id == id)
 }
 
 /// Opens the list. The files are read again each time.
 pub(super) fn opened(app: &mut App) {
-    app.panels.history.opened += 1;
-    app.panels.history.page = Page::List;
+    app.history.opened += 1;
+    app.history.page = Page::List;
 }
 
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
-    let store = app.panels.history.store.clone();
-    let (opened, queries) = (app.panels.history.opened, &mut app.queries);
-    app.panels.history.listed.ask(opened, &mut queries.serial, effects, |_| {
+    let store = app.history.store.clone();
+    let (opened, queries) = (app.history.opened, &mut app.queries);
+    app.history.listed.ask(opened, &mut queries.serial, effects, |_| {
         let store = store.ok_or("no history: ATLAS_HISTORY is off, or there is no home directory")?;
         Ok(Arc::new(Read(store)))
     });
 }
 
 fn open_page(app: &mut App, page: Page) {
-    if app.panels.history.page == Page::List {
-        app.panels.history.row = app.view_row;
+    if app.history.page == Page::List {
+        app.history.row = app.view_row;
     }
-    app.panels.history.page = page;
+    app.history.page = page;
     (app.view_row, app.view_scroll) = (0, 0);
 }
 
@@ -120,8 +119,8 @@ fn open_page(app: &mut App, page: Page) {
 /// job.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(entry) = selected_entry(app).cloned() else { return };
-    let marked = app.panels.history.marked.clone().filter(|marked| *marked != entry.id);
-    let page = app.panels.history.page.clone();
+    let marked = app.history.marked.clone().filter(|marked| *marked != entry.id);
+    let page = app.history.page.clone();
     match (page, marked) {
         (Page::List, Some(marked)) => open_page(app, Page::Difference(marked, entry.id)),
         (Page::List, None) => open_page(app, Page::Entry(entry.id)),
@@ -130,7 +129,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
             match jobs.and_then(|jobs| jobs.split(' ').find(|job| atlas_cluster::watch::job::is_id(job))) {
                 Some(job) => {
                     watch::of(app, vec![job.to_owned()]);
-                    crate::tui::update::showing::open_from_here(app, View::Panel(Panel::Watch));
+                    crate::tui::update::showing::open_from_here(app, View::Watch);
                 }
                 None => fail(app, "this submission has no Slurm job; use atlas tui --watch LOG to follow a log"),
             }
@@ -141,7 +140,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// Whether `action` has an effect on the page that is shown.
 pub(in crate::tui) fn works(app: &App, action: Action) -> bool {
-    match (&app.panels.history.page, action) {
+    match (&app.history.page, action) {
         (Page::List, _) | (Page::Entry(_), Action::Sort) => true,
         (Page::Entry(_), Action::Accept) => {
             selected_entry(app).is_some_and(|entry| entry.kind == EntryKind::Submission)
@@ -153,7 +152,7 @@ pub(in crate::tui) fn works(app: &App, action: Action) -> bool {
 /// Marks the entry under the cursor for comparison, or unmarks it.
 pub(super) fn mark(app: &mut App) {
     let id = selected_entry(app).map(|entry| entry.id.clone());
-    let marked = &mut app.panels.history.marked;
+    let marked = &mut app.history.marked;
     *marked = if *marked == id { None } else { id };
 }
 
@@ -166,10 +165,10 @@ pub(super) fn trend(app: &mut App) {
 
 /// Returns to the list. Returns `false` if the list is already shown.
 pub(super) fn back(app: &mut App) -> bool {
-    let was_list = app.panels.history.page == Page::List;
+    let was_list = app.history.page == Page::List;
     if !was_list {
-        app.panels.history.page = Page::List;
-        (app.view_row, app.view_scroll) = (app.panels.history.row, 0);
+        app.history.page = Page::List;
+        (app.view_row, app.view_scroll) = (app.history.row, 0);
     }
     !was_list
 }

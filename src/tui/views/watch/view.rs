@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 
 use super::{Change, WatchReading};
 use crate::tui::app::{App, View};
-use crate::tui::panels::{Panel, lines};
 use crate::tui::theme::Role;
+use crate::tui::views::lines;
 use crate::tui::widgets::draw::{Canvas, wrap};
 
-const VIEW: View = View::Panel(Panel::Watch);
+const VIEW: View = View::Watch;
 /// Width of the scale to the left of the chart.
 const SCALE: u16 = 10;
 /// Minimum height of the chart.
@@ -29,18 +29,18 @@ pub fn rows(_: &App) -> usize {
 /// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
-    match app.panels.watch.seen.answer() {
-        None if app.panels.watch.logs.is_empty() => "a running job compared with its prediction".to_owned(),
-        None => app.panels.watch.seen.problem().unwrap_or("reading the log").to_owned(),
+    match app.watch.seen.answer() {
+        None if app.watch.logs.is_empty() => "a running job compared with its prediction".to_owned(),
+        None => app.watch.seen.problem().unwrap_or("reading the log").to_owned(),
         Some(seen) => seen.files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "),
     }
 }
 
 /// Draws the view.
 pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let Some(seen) = app.panels.watch.seen.answer() else {
+    let Some(seen) = app.watch.seen.answer() else {
         let inner = canvas.view(area, VIEW, "Watch", "", app.tour.is_none());
-        let text = if app.panels.watch.logs.is_empty() { START.to_owned() } else { info(app) };
+        let text = if app.watch.logs.is_empty() { START.to_owned() } else { info(app) };
         canvas.message(inner, &text, canvas.role(Role::Dim));
         return;
     };

@@ -7,12 +7,11 @@ use ratatui::layout::Rect;
 use super::{Difference, Listed, Row, listed, metrics, selected_release};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
 use crate::tui::views::results::change_style;
 use crate::tui::widgets::draw::{Canvas, fit};
 
-const VIEW: View = View::Panel(Panel::Releases);
+const VIEW: View = View::Releases;
 /// Lines above the rows: headings and units.
 pub const HEADING: u16 = 2;
 /// Widths of a release, a date, a metric, and a change of throughput.

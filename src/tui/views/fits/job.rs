@@ -18,7 +18,6 @@ use atlas_plan::search::Gauge;
 
 use super::{Cell, Grid, Row, speed};
 use crate::demo::Setup;
-use crate::tui::panels::Answer;
 use crate::tui::work::job::{Job, Product};
 
 /// Layout knobs. Overrides of these are ignored because the search for a layout sets them.
@@ -82,7 +81,7 @@ impl Job for Work {
             }
         }
         grid.targets = targets.into_iter().map(|target| Arc::clone(&target.name)).collect();
-        Ok(Product::Panel(Answer::Fits(Arc::new(grid))))
+        Ok(Product::Fits(Arc::new(grid)))
     }
 }
 
