@@ -12,9 +12,10 @@ use atlas_fabric::tui::app::{App, Overlay, Pane, View};
 use atlas_fabric::tui::color::ColorDepth;
 use atlas_fabric::tui::input::keymap::Mode;
 use atlas_fabric::tui::message::{Effect, Message, Timer};
-use atlas_fabric::tui::screen::{rows as view_rows, view};
+use atlas_fabric::tui::screen::view;
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
+use atlas_fabric::tui::views::row_count;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{KNOBS, Knob, Setting, ValueType};
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -407,9 +408,9 @@ fn mouse_selects_entries_toggles_knobs_and_scrolls() {
     // A click selects a node, another one folds it.
     click(&mut h, 70, 1);
     assert_eq!(h.app.view, View::Explain);
-    let before = view_rows(&h.app);
+    let before = row_count(&h.app);
     click(&mut h, 10, 3);
-    assert!(view_rows(&h.app) < before, "the root was under the cursor");
+    assert!(row_count(&h.app) < before, "the root was under the cursor");
     // The strip of views, forth and back.
     click(&mut h, 30, 1);
     assert_eq!(h.app.view, View::Breakdown);

@@ -531,3 +531,26 @@ fn opening_the_timeline_runs_the_simulation_of_the_scenario() {
     assert!(h.app.current_run().is_some());
     assert!(!h.text().contains("being simulated"), "{}", h.text());
 }
+
+#[test]
+fn a_click_selects_a_bar_of_the_breakdown_and_another_click_explains_it() {
+    // Blocks are below each other, or side by side.
+    for size in [(80, 40), (140, 24)] {
+        let mut h = Harness::new(size.0, size.1);
+        h.keys("3");
+        let text = h.text();
+        let place = |name: &str| {
+            let found = text.lines().enumerate().find_map(|(y, line)| Some((line.find(name)?, line, y)));
+            let (at, line, y) = found.unwrap_or_else(|| panic!("no {name} in\n{text}"));
+            (line[..at].chars().count() as u16, y as u16)
+        };
+        for (name, metric) in [("weights", "peak_mem_gb"), ("compute", "step_time_ms")] {
+            let (x, y) = place(name);
+            h.click(x, y);
+            assert_eq!(h.app.view, View::Breakdown, "{name} at {size:?}");
+            h.click(x, y);
+            assert_eq!((h.app.view, h.app.figure.name), (View::Explain, metric), "{name} at {size:?}\n{text}");
+            h.keys("<Esc>");
+        }
+    }
+}

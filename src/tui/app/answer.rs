@@ -161,6 +161,12 @@ impl Answer {
         value.filter(|value| value.is_finite())
     }
 
+    /// A metric's label and value, for the clipboard.
+    #[must_use]
+    pub fn label_and_value(&self, metric: &Metric) -> Option<(String, String)> {
+        Some((metric.label.to_owned(), metric.show(self.value(metric)?)))
+    }
+
     /// A metric's value as text, with three digits where its interval is wider than five percent to either side.
     #[must_use]
     pub fn format_metric(&self, metric: &Metric) -> Option<String> {

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::tui::app::{App, Finder, Headline, Overlay, Palette, View};
+use crate::tui::app::{App, Finder, Headline, Overlay, Palette};
 use crate::tui::dialogs::{detecting, export, form, help};
 use crate::tui::input::keymap::Mode;
 use crate::tui::input::movement::Movement;
-use crate::tui::screen;
 use crate::tui::update::applying::{select_target, select_workload};
-use crate::tui::views::{self, assistant, frontier, results, sweep, timeline};
+use crate::tui::views::{assistant, results};
 use crate::tui::widgets::layout::{self, Areas};
-use atlas_plan::estimate::Metric;
 
 /// Moves the cursor or scrolls in a mode.
 pub(in crate::tui) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
@@ -39,17 +37,7 @@ pub(in crate::tui) fn move_cursor(app: &mut App, mode: Mode, movement: Movement)
             app.knob = there.unwrap_or(app.knob);
         }
         Mode::Results => move_in_pane(app, &movement, layout::inner_rows(areas.results)),
-        Mode::View(View::Sweep) => move_in_sweep(app, &movement),
-        Mode::View(View::Frontier) => move_in_frontier(app, &movement),
-        Mode::View(View::Timeline) => match movement {
-            Movement::By(by) => timeline::across(app, by),
-            Movement::Page(by) => timeline::pan(app, by),
-            Movement::To(row) => timeline::to_end(app, row > 0),
-        },
-        Mode::View(View::Compare) => move_in_compare(app, &movement, layout::inner_rows(areas.body)),
-        Mode::View(_) => {
-            app.view_row = movement.from(app.view_row, screen::rows(app), layout::inner_rows(areas.body));
-        }
+        Mode::View(view) => (view.spec().move_cursor)(app, &movement, layout::inner_rows(areas.body)),
         Mode::Helping => {
             let (rows, page) = help::extent(app);
             if let Some(Overlay::Help { scroll }) = &mut app.overlay {
@@ -134,44 +122,5 @@ fn move_in_pane(app: &mut App, movement: &Movement, page: usize) {
         }
         Some(_) => results::move_to_metric(app, movement, page),
     }
-    views::results::reveal(app);
-}
-
-/// Moves down the comparison: metrics, or targets if they are the rows.
-fn move_in_compare(app: &mut App, movement: &Movement, page: usize) {
-    if views::comparison::view::is_list(app) {
-        app.column = movement.from(app.column, app.columns.len(), page);
-        return;
-    }
-    let row = views::comparison::view::metric_index(app);
-    let metrics: Vec<&'static Metric> = views::comparison::view::metrics(app).collect();
-    app.figure = metrics.get(movement.from(row, metrics.len(), page)).copied().unwrap_or(app.figure);
-}
-
-/// Moves along the sweep, or to the ends of its axis.
-fn move_in_sweep(app: &mut App, movement: &Movement) {
-    const ALL: i32 = i32::MAX;
-    sweep::go(
-        app,
-        match movement {
-            Movement::By(by) => (0, -*by),
-            Movement::Page(by) => (0, -by.saturating_mul(8)),
-            Movement::To(0) => (-ALL, 0),
-            Movement::To(_) => (ALL, 0),
-        },
-    );
-}
-
-/// Moves between curves of the frontier, or to the ends of one.
-fn move_in_frontier(app: &mut App, movement: &Movement) {
-    const ALL: i32 = i32::MAX;
-    frontier::go(
-        app,
-        match movement {
-            Movement::By(by) => (0, *by),
-            Movement::Page(by) => (by.saturating_mul(8), 0),
-            Movement::To(0) => (-ALL, 0),
-            Movement::To(_) => (ALL, 0),
-        },
-    );
+    results::reveal(app);
 }

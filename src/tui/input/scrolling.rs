@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::stale::DirtyRegion;
-use crate::tui::app::{App, PANES, Pane, View};
+use crate::tui::app::{App, PANES, Pane};
 use crate::tui::widgets::layout::{areas, fits, inner, inner_rows, knob_rows};
 
 /// Scrolls the stale parts so that the selected items are visible.
@@ -58,27 +58,17 @@ fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
 
 /// Scrolls a full-screen view so that the row under its cursor is visible.
 fn follow_view(app: &mut App, page: usize) {
-    let rows = crate::tui::screen::rows(app);
-    if matches!(app.view, View::Watch | View::History | View::Launch | View::Releases | View::Fits)
-        && !(app.view.spec().has_cursor)(app)
-    {
-        // Text without a cursor: the row is the first visible line.
+    let spec = app.view.spec();
+    let rows = (spec.rows)(app);
+    if (spec.is_text)(app) {
+        // The row is the first visible line.
         app.view_row = app.view_row.min(rows.saturating_sub(page));
         app.view_scroll = app.view_row;
         return;
     }
     app.view_row = app.view_row.min(rows.saturating_sub(1));
-    if let Some((first, last)) = crate::tui::screen::cursor_lines(app) {
-        // The comparison's two heading lines do not scroll.
-        let page = match app.view {
-            View::Compare => page.saturating_sub(2),
-            View::Race => page.saturating_sub(usize::from(crate::tui::views::race::view::HEADING)),
-            View::Sensitivity => crate::tui::views::tornado::view::page(app, page),
-            View::Watch | View::History | View::Launch | View::Releases | View::Fits => {
-                (app.view.spec().page)(app, page)
-            }
-            _ => page,
-        };
+    if let Some((first, last)) = (spec.cursor_lines)(app) {
+        let page = (spec.page)(app, page);
         // If the item is longer than the page, its first line is visible.
         app.view_scroll = app.view_scroll.max((last + 1).saturating_sub(page)).min(first);
     }

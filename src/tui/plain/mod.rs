@@ -198,8 +198,8 @@ impl Plain {
         act(&mut self.app, mode, Action::Move(by), &mut effects);
         let selects = matches!(mode, Mode::Targets | Mode::Workloads);
         if !selects {
-            let action = if mode == Mode::View(View::Explain) { Action::Fold } else { Action::Accept };
-            act(&mut self.app, mode, if mode == Mode::Knobs { Action::Edit } else { action }, &mut effects);
+            let action = if mode == Mode::Knobs { Action::Edit } else { Action::Accept };
+            act(&mut self.app, mode, action, &mut effects);
         }
         self.perform(effects);
         self.send(Message::Resize(SIZE.0, SIZE.1));

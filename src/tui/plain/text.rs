@@ -5,7 +5,7 @@ use crate::tui::app::{App, Overlay, Pane, View};
 use crate::tui::dialogs::palette::Command;
 use crate::tui::dialogs::{detecting, export, goal};
 use crate::tui::input::keymap::Mode;
-use crate::tui::views::{breakdown, optimum, race, results};
+use crate::tui::views::{race, results};
 use atlas_plan::estimate::{Metric, digits};
 use atlas_report::study::{Block, Grid};
 
@@ -29,12 +29,7 @@ pub(super) fn view(app: &App) -> String {
         (View::Main, Pane::Workloads) => numbered(app.workloads().map(|workload| workload.name.to_string())),
         (View::Main, Pane::Knobs) => knobs(app),
         (View::Main, Pane::Results) => whole(app),
-        (View::Breakdown, _) => lines(breakdown::text(app)) + &document(app),
-        (View::Optimum, _) => optimum_form(app) + &document(app),
-        (View::Race, _) => {
-            format!("Question: {}. Type question to ask another.\n", race::question(app)) + &document(app)
-        }
-        _ => document(app),
+        (view, _) => lines((view.spec().statements)(app)) + &document(app),
     };
     tour + &text
 }
@@ -107,26 +102,6 @@ fn whole(app: &App) -> String {
     out += &lines(app.answer.evidence());
     out += &lines(app.answer.notes().iter().map(|note| format!("caveat: {note}")));
     out
-}
-
-/// The form of the optimizer: a line for each row, with the number that opens it.
-fn optimum_form(app: &App) -> String {
-    use optimum::Row;
-    let row = |row: &Row| match row {
-        Row::Objective => format!("goal: {}", optimum::objective(app).map_or("nothing", |(words, _)| words)),
-        Row::Bound(metric, below) => {
-            let sign = if *below { "at least" } else { "at most" };
-            let bound = optimum::bound(app, metric);
-            bound.map_or_else(
-                || format!("{}: no bound", metric.label),
-                |bound| format!("{} {sign} {}", metric.label, bound.bound_text()),
-            )
-        }
-        Row::Idle => format!("idle accelerators: {}", if app.seeking.idle { "allowed" } else { "none" }),
-        Row::Search => "search".to_owned(),
-        Row::Candidate(nth) => format!("apply candidate {}", nth + 1),
-    };
-    numbered(optimum::rows(app).iter().map(row))
 }
 
 /// The text of the current step of a tour.

@@ -195,7 +195,7 @@ impl Session {
         }
         if let Some(view) = self.options.view {
             app.view = View::Main;
-            showing::show(app, view);
+            showing::show(app, view, &mut effects);
         }
         if !complaints.is_empty() {
             status::fail(app, complaints.join("; "));

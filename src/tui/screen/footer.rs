@@ -2,68 +2,31 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::app::{App, Pane, View};
+use crate::tui::app::{App, Pane};
 use crate::tui::input::keymap::{self, Action, Mode};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
-use crate::tui::views::optimum::{self, Row};
-use crate::tui::views::timeline::{Picture, picture};
-use crate::tui::views::{breakdown, race};
 use crate::tui::widgets::draw::Canvas;
 
 /// Maximum number of keys in the footer, in addition to the one for help.
 const HINTS: usize = 5;
 
-/// Whether an action would have an effect now. An empty view offers no keys for rows. The result must not depend on the
-/// row under the cursor, because moving the cursor only repaints the view.
+/// Whether an action would have an effect now. The result must not depend on the row under the cursor, because moving the
+/// cursor only repaints the view.
 fn works(app: &App, action: Action) -> bool {
-    let row = || optimum::row_under_cursor(app);
     match (app.mode(), action) {
         // The key of the current view would change nothing.
         (_, Action::Show(view)) => view != app.view,
-        (Mode::View(View::Race), Action::Accept) => !race::ranked(app).is_empty(),
-        (Mode::View(View::Compare), Action::Accept | Action::Sort | Action::Focus(_)) => !app.columns.is_empty(),
-        (Mode::View(View::Breakdown), Action::Accept) => breakdown::rows(app) > 0,
-        (Mode::View(View::Sweep), Action::Accept | Action::Focus(_)) => app.queries.sweep.answer().is_some(),
-        (Mode::View(View::Frontier), Action::Accept | Action::Focus(_)) => app.queries.frontier.answer().is_some(),
-        (Mode::View(View::Sensitivity), Action::Accept | Action::Figure(_)) => {
-            crate::tui::views::tornado::view::rows(app) > 0
-        }
-        (Mode::View(View::Optimum), Action::Step(_)) => row() == Row::Objective,
-        (Mode::View(View::Optimum), Action::Reset) => matches!(row(), Row::Bound(..)),
-        (Mode::View(View::Timeline), Action::Accept | Action::Focus(_) | Action::Zoom(_)) => {
-            picture(app) == Picture::Tasks && app.timeline.task_under_cursor().is_some()
-        }
-        (Mode::View(View::Advice), Action::Accept) => !app.advice_shown().is_empty(),
-        (Mode::View(View::Explain), Action::Fold | Action::Focus(_)) => {
-            app.subject.is_some() || app.answer.outcome.is_ok()
-        }
-        (Mode::View(View::Problems), Action::Accept | Action::Sort) => !app.problems_shown().is_empty(),
-        (Mode::View(View::Measurements), Action::Accept | Action::Calibrate) => !app.measured.rows.is_empty(),
-        (Mode::View(View::Measurements), Action::Discard) => app.measured.proposal.is_some(),
-        (Mode::View(View::Diff), Action::Accept) => crate::tui::views::diff::has_figures(app),
-        (Mode::View(View::Diff), Action::Focus(_)) => app.tabs.count() > 2,
         (Mode::Results, Action::Goal | Action::Accept) => app.answer.outcome.is_ok(),
-        (Mode::View(View::Launch), Action::Accept) => crate::tui::views::launch::has_files(app),
-        (Mode::View(View::Watch), Action::Accept) => !app.watch.logs.is_empty(),
-        (Mode::View(View::History), Action::Accept | Action::Mark | Action::Sort) => {
-            (app.view.spec().rows)(app) > 0 && crate::tui::views::history::works(app, action)
-        }
-        (Mode::View(View::Releases | View::Fits), Action::Accept) => (app.view.spec().rows)(app) > 0,
+        (Mode::View(view), _) => (view.spec().works)(app, action),
         _ => true,
     }
 }
 
-/// Describes what Enter does, if that depends on the row.
+/// Describes what a key does.
 fn hint(app: &App, row: &keymap::Binding) -> Option<&'static str> {
-    match (app.mode(), row.action) {
-        (Mode::View(View::Optimum), Action::Accept) => Some(match optimum::row_under_cursor(app) {
-            Row::Objective => "next goal",
-            Row::Bound(..) => "type bound",
-            Row::Idle => "change",
-            Row::Search => "search",
-            Row::Candidate(_) => "apply",
-        }),
+    match app.mode() {
+        Mode::View(view) => (view.spec().hint)(app, row),
         _ => row.hint,
     }
 }

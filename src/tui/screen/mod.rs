@@ -17,17 +17,14 @@ use crate::tui::dialogs::{help, popup};
 use crate::tui::input::keymap::Mode;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tour;
-use crate::tui::views::{
-    advice, breakdown, comparison, diff, edits, explain, frontier, measurements, optimum, outlook, problems, race,
-    results, scenarios, schedule, sweep, timeline, tornado,
-};
+use crate::tui::views::{optimum, outlook, overview, race, results, scenarios};
 use crate::tui::widgets::draw::{self, Canvas};
 use crate::tui::widgets::graphics::{Chart, Graphics};
 use crate::tui::widgets::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::app::{App, Edit, Overlay, PANES, Pane, View};
+use super::app::{App, Edit, Overlay};
 use super::theme::Role;
 
 /// Returns a canvas with the theme of the application.
@@ -35,77 +32,6 @@ fn canvas<'a>(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {
     // Dialogs have no background color, so an image would be visible through them.
     let images = app.graphics == Graphics::Kitty && app.overlay.is_none() && app.glyphs.has_braille();
     Canvas::new(buffer, app.theme().map(AsRef::as_ref), &app.glyphs, images)
-}
-
-/// Number of rows of the current full-screen view.
-#[must_use]
-pub fn rows(app: &App) -> usize {
-    match app.view {
-        View::Race => race::ranked(app).len(),
-        View::Compare => comparison::view::rows(app),
-        View::Breakdown => breakdown::rows(app),
-        View::Advice => advice::rows(app),
-        View::Explain => explain::rows(app),
-        View::Schedule => schedule::rows(app),
-        View::Problems => problems::rows(app),
-        View::Sensitivity => tornado::view::rows(app),
-        View::Optimum => optimum::rows(app).len(),
-        View::Diff => diff::rows(app),
-        View::Measurements => measurements::view::rows(app),
-        View::Watch | View::History | View::Launch | View::Releases | View::Fits => (app.view.spec().rows)(app),
-        View::Main | View::Sweep | View::Frontier | View::Timeline => 0,
-    }
-}
-
-/// Returns the first and last line of the selected row in the current full-screen view; `None` if the view has no
-/// cursor.
-#[must_use]
-pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
-    match app.view {
-        View::Compare => Some((comparison::view::cursor_line(app), comparison::view::cursor_line(app))),
-        _ => lines_of(app, app.view_row),
-    }
-}
-
-/// Number of lines of the current full-screen view without scrolling.
-#[must_use]
-pub fn lines(app: &App) -> usize {
-    let rows = rows(app);
-    let last = rows.checked_sub(1).and_then(|last| lines_of(app, last));
-    last.map_or(rows, |(_, last)| rows.max(last + 1))
-}
-
-/// Returns the first and last line of a row, for views with selectable rows.
-fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
-    match app.view {
-        View::Advice => Some(advice::lines_of(app, row)),
-        View::Sensitivity | View::Race => Some((row, row)),
-        View::Explain => Some(explain::lines_of(app, row)),
-        View::Problems => Some(problems::lines_of(app, row)),
-        View::Breakdown => Some(breakdown::lines_of(app, row)),
-        View::Measurements => Some(measurements::view::lines_of(app, row)),
-        View::Watch | View::History | View::Launch | View::Releases | View::Fits => Some((row, row)),
-        // The headings do not scroll.
-        View::Schedule => Some((row, row + usize::from(schedule::HEADING))),
-        View::Diff => Some(diff::lines_of(app, row)),
-        _ => None,
-    }
-}
-
-/// Returns the row of the full-screen view at a line of the screen.
-#[must_use]
-pub fn row_at(app: &App, y: u16) -> Option<usize> {
-    let body = layout::areas(app).body;
-    let heading = match app.view {
-        View::Sensitivity => tornado::view::HEADING,
-        View::Race => usize::from(race::view::HEADING),
-        View::Watch | View::History | View::Launch | View::Releases | View::Fits => {
-            usize::from((app.view.spec().heading)(app))
-        }
-        _ => 0,
-    };
-    let line = usize::from(y.checked_sub(body.y + 1)?).checked_sub(heading)? + app.view_scroll;
-    (0..rows(app)).find(|row| lines_of(app, *row).is_some_and(|(first, last)| (first..=last).contains(&line)))
 }
 
 /// Result of [`redraw`].
@@ -138,10 +64,10 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
         canvas.clear(part);
     }
     match app.stale {
-        DirtyRegion::Pane(pane) => draw_pane(app, &mut canvas, pane, &areas),
+        DirtyRegion::Pane(pane) => overview::draw_pane(app, &mut canvas, pane, &areas),
         DirtyRegion::Outlook if areas.outlook.height > 2 => outlook::view::outlook(app, &mut canvas, areas.outlook),
         DirtyRegion::Outlook => {}
-        _ => body(app, &mut canvas, &areas),
+        _ => (app.view.spec().draw)(app, &mut canvas, areas.body),
     }
     info(app, &mut canvas, areas.info);
     // Of the panes of the overview, only the outlook has a chart.
@@ -169,7 +95,7 @@ fn whole(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
     if areas.tabs.height > 0 {
         tabs::tabs(app, canvas, areas.tabs);
     }
-    body(app, canvas, areas);
+    (app.view.spec().draw)(app, canvas, areas.body);
     if app.tour.is_some() {
         tour::view::caption(app, canvas, areas.caption);
     }
@@ -187,61 +113,6 @@ fn whole(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
         Some(Overlay::Detect) => crate::tui::dialogs::detecting::draw(app, canvas),
         Some(Overlay::Export(export)) => popup::export(app, canvas, export),
         None => {}
-    }
-}
-
-/// Draws the body between the first and the last lines.
-fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
-    match app.view {
-        View::Main => {
-            if areas.summary.height > 0 {
-                results::summary(app, canvas, areas.summary);
-            }
-            PANES.into_iter().for_each(|pane| draw_pane(app, canvas, pane, areas));
-            if areas.breakdown.height > 2 {
-                breakdown::breakdown(app, canvas, areas.breakdown);
-            }
-            if areas.advice.height > 0 {
-                advice::advice(app, canvas, areas.advice);
-            }
-            if areas.history.height > 2 {
-                edits::view::history(app, canvas, areas.history);
-            }
-            if areas.outlook.height > 2 {
-                outlook::view::outlook(app, canvas, areas.outlook);
-            }
-            if areas.phases.height > 2 {
-                schedule::schedule(app, canvas, areas.phases);
-            }
-        }
-        View::Race => race::view::race(app, canvas, areas.body),
-        View::Compare => comparison::view::compare(app, canvas, areas.body),
-        View::Breakdown => breakdown::breakdown(app, canvas, areas.body),
-        View::Sweep => sweep::view::sweep(app, canvas, areas.body),
-        View::Frontier => frontier::view::frontier(app, canvas, areas.body),
-        View::Sensitivity => tornado::view::sensitivity(app, canvas, areas.body),
-        View::Optimum => optimum::view::optimum(app, canvas, areas.body),
-        View::Timeline => timeline::view::timeline(app, canvas, areas.body),
-        View::Advice => advice::advice(app, canvas, areas.body),
-        View::Explain => explain::explain(app, canvas, areas.body),
-        View::Schedule => schedule::schedule(app, canvas, areas.body),
-        View::Problems => problems::problems(app, canvas, areas.body),
-        View::Diff => diff::diff(app, canvas, areas.body),
-        View::Measurements => measurements::view::measurements(app, canvas, areas.body),
-        view => (view.spec().draw)(app, canvas, areas.body),
-    }
-}
-
-fn draw_pane(app: &App, canvas: &mut Canvas<'_>, pane: Pane, areas: &Areas) {
-    let area = areas.pane(pane);
-    if area.is_empty() {
-        return;
-    }
-    match pane {
-        Pane::Targets => lists::targets(app, canvas, area),
-        Pane::Workloads => lists::workloads(app, canvas, area),
-        Pane::Knobs => knobs::knobs(app, canvas, area),
-        Pane::Results => results::results(app, canvas, area),
     }
 }
 
@@ -372,39 +243,9 @@ fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 fn about(app: &App, mode: Mode) -> String {
-    let origin = |name: &str, file: &atlas_document::Origin| format!("{name}  [{file}]");
     match mode {
-        Mode::Targets => app.answer.target.as_ref().map_or_else(String::new, |target| {
-            let text = target.description.as_deref().or(target.notes.as_deref()).unwrap_or(&target.vendor);
-            origin(text, &target.origin)
-        }),
-        Mode::Workloads => app.answer.workload.as_ref().map_or_else(String::new, |workload| {
-            let text = workload.description.as_deref().or(workload.notes.as_deref()).unwrap_or("no description");
-            origin(text, &workload.origin)
-        }),
-        Mode::Knobs | Mode::Editing => knobs::info(app),
-        Mode::Results if app.headline().is_some() => results::about_headline(app),
-        Mode::Results => {
-            app.selected_metric().map_or_else(String::new, |metric| format!("{}: {}", metric.label, metric.help))
-        }
-        Mode::View(View::Race) | Mode::Asking => race::view::info(app),
-        Mode::View(View::Compare) => comparison::view::info(app),
-        Mode::View(View::Breakdown) => breakdown::info(app),
-        Mode::View(View::Sweep) => sweep::view::info(app),
-        Mode::View(View::Frontier) => frontier::view::info(app),
-        Mode::View(View::Sensitivity) => tornado::view::info(app),
-        Mode::View(View::Optimum) | Mode::Bounding => optimum::view::info(app),
-        Mode::View(View::Timeline) => timeline::view::info(app),
-        Mode::View(View::Advice) => advice::info(app),
-        Mode::View(View::Explain) => explain::info(app),
-        Mode::View(View::Diff) => diff::info(app),
-        Mode::View(View::Measurements) => measurements::view::info(app),
-        Mode::View(View::Schedule) => schedule::info(app),
-        Mode::View(View::Problems) if app.problems.is_empty() => String::new(),
-        Mode::View(View::Problems) => {
-            "entries with errors keep their last valid content; Enter opens the file at the error".to_owned()
-        }
-        Mode::View(view) => (view.spec().info)(app),
+        Mode::Editing | Mode::Asking | Mode::Bounding => (app.view.spec().info)(app),
+        mode if mode.is_screen() => (app.view.spec().info)(app),
         _ => String::new(),
     }
 }

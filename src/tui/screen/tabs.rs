@@ -8,31 +8,6 @@ use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use crate::tui::widgets::draw::Canvas;
 
-/// The numbered views in order, then the others: name, short name and action.
-const TABS: [(&str, &str, Action); 21] = [
-    ("Overview", "Over", Action::Show(View::Main)),
-    ("Race", "Race", Action::Show(View::Race)),
-    ("Breakdown", "Break", Action::Show(View::Breakdown)),
-    ("Sweep", "Sweep", Action::Show(View::Sweep)),
-    ("Frontier", "Front", Action::Show(View::Frontier)),
-    ("Optimize", "Opt", Action::Show(View::Optimum)),
-    ("Explain", "Why", Action::Show(View::Explain)),
-    ("Advice", "Adv", Action::Show(View::Advice)),
-    ("Timeline", "Time", Action::Show(View::Timeline)),
-    ("Sensitivity", "Sens", Action::Show(View::Sensitivity)),
-    ("Compare", "Comp", Action::Show(View::Compare)),
-    ("What runs", "Runs", Action::Show(View::Fits)),
-    ("Releases", "Rel", Action::Show(View::Releases)),
-    ("Difference", "Diff", Action::Show(View::Diff)),
-    ("Schedule", "Sched", Action::Show(View::Schedule)),
-    ("Measured", "Meas", Action::Show(View::Measurements)),
-    ("Launch", "Launch", Action::Show(View::Launch)),
-    ("Watch", "Watch", Action::Show(View::Watch)),
-    ("History", "Hist", Action::Show(View::History)),
-    ("Problems", "Prob", Action::Show(View::Problems)),
-    ("Tours", "Tours", Action::Demos),
-];
-
 /// A view on the strip.
 struct Tab {
     key: &'static str,
@@ -42,6 +17,16 @@ struct Tab {
 }
 
 impl Tab {
+    fn of(view: View) -> Tab {
+        let action = Action::Show(view);
+        let label = &view.spec().tab;
+        Tab { key: keymap::key_of(action), name: label.name, short: label.short, action }
+    }
+
+    fn tours() -> Tab {
+        Tab { key: keymap::key_of(Action::Demos), name: "Tours", short: "Tours", action: Action::Demos }
+    }
+
     fn width(&self) -> u16 {
         u16::try_from(self.key.width() + self.name.width() + 1).unwrap_or(u16::MAX)
     }
@@ -56,22 +41,10 @@ fn required_width(tabs: &[Tab], gap: u16) -> u16 {
 /// names are shortened, the current view's last, then gaps.
 fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     let shown = Action::Show(app.view);
-    let empty = |action: Action| match action {
-        Action::Show(View::Measurements) => app.measured.is_empty(),
-        Action::Show(View::Problems) => app.problems.is_empty(),
-        Action::Show(View::Watch) => app.watch.logs.is_empty(),
-        Action::Show(View::History | View::Launch) => app.history.store.is_none(),
-        Action::Show(View::Schedule) => app.answer.workload.as_ref().is_none_or(|workload| workload.phases.is_empty()),
-        _ => false,
-    };
-    let wanted = TABS.iter().filter(|(.., action)| *action == shown || !empty(*action));
-    let tab = |(name, short, action): &(&'static str, &'static str, Action)| Tab {
-        key: keymap::key_of(*action),
-        name,
-        short,
-        action: *action,
-    };
-    let mut tabs: Vec<Tab> = wanted.map(tab).collect();
+    let mut views: Vec<View> =
+        View::ALL.iter().copied().filter(|view| *view == app.view || !(view.spec().is_empty)(app)).collect();
+    views.sort_by_key(|view| view.spec().tab.place);
+    let mut tabs: Vec<Tab> = views.into_iter().map(Tab::of).chain([Tab::tours()]).collect();
     let fits = |tabs: &[Tab], gap: u16| required_width(tabs, gap) <= area.width.saturating_add(gap);
     while !fits(&tabs, 2) {
         let spare = |tab: &Tab| !keymap::is_number(tab.key) && tab.action != shown;
@@ -140,9 +113,9 @@ mod tests {
         let mut hands = TestApp::new();
         for width in [80, 100, 120, 140, 160, 200] {
             hands.app.size = (width, 40);
-            for (name, short, action) in TABS {
-                let Action::Show(view) = action else { continue };
-                hands.app.view = view;
+            for view in View::ALL {
+                hands.app.view = *view;
+                let Tab { name, short, action, .. } = Tab::of(*view);
                 let places: Vec<(u16, u16, Tab)> = places(&hands.app, Rect::new(0, 1, width, 1)).collect();
                 let numbered: Vec<&Tab> =
                     places.iter().map(|(.., tab)| tab).filter(|tab| keymap::is_number(tab.key)).collect();

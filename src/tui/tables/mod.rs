@@ -12,11 +12,10 @@ use std::sync::Arc;
 
 pub use filter::Filter;
 
-use super::app::{Answer, App, Pane, Setup, View};
+use super::app::{Answer, App, Setup};
 use super::message::Effect;
 use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
 use crate::tui::update::status::note;
-use crate::tui::views;
 use crate::tui::widgets::line::Line;
 use atlas_config::{Target, Workload};
 use atlas_core::sort;
@@ -26,19 +25,7 @@ use atlas_plan::knob::{KNOBS, Knob, Setting, Spec};
 /// The table that has the focus.
 #[must_use]
 pub fn focused_table(app: &App) -> Option<Table> {
-    Some(match (app.view, app.pane) {
-        (View::Main, Pane::Targets) => Table::Targets,
-        (View::Main, Pane::Workloads) => Table::Workloads,
-        (View::Main, Pane::Knobs) => Table::Knobs,
-        (View::Main, Pane::Results) => Table::Results,
-        (View::Compare, _) => Table::Compare,
-        (View::Advice, _) => Table::Advice,
-        (View::Problems, _) => Table::Problems,
-        (View::Schedule, _) => Table::Schedule,
-        (View::History, _) => Table::History,
-        (View::Fits, _) => Table::Fits,
-        _ => return None,
-    })
+    (app.view.spec().table)(app)
 }
 
 /// Opens the prompt for a filter.
@@ -98,7 +85,6 @@ pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(table) = focused_table(app) else { return };
     let now = app.tables.sort(table);
     let next = match (table, now) {
-        (Table::Schedule, _) => by_column(app, now),
         (Table::Targets, Sort::Kind) => app.selected_metric().map_or(Sort::Natural, Sort::Figure),
         _ => {
             let all = table.sorts();
@@ -106,22 +92,14 @@ pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
             at.and_then(|at| all.get(at + 1)).copied().unwrap_or_default()
         }
     };
-    app.tables.sorts.insert(table, next);
-    app.arrange_tables();
-    note(app, format!("sorted {}", describe_sort(table, next)), effects);
+    sort_by(app, table, next, effects);
 }
 
-/// Cycles through the sort orders of the column under the cursor: largest first, smallest first, file order. Without a
-/// column, toggles between name and file order.
-fn by_column(app: &App, now: Sort) -> Sort {
-    let Some(title) = views::schedule::column_here(app) else {
-        return if now == Sort::Name { Sort::Natural } else { Sort::Name };
-    };
-    match now {
-        Sort::Column { title: sorted, ascending: true } if sorted == title => Sort::Natural,
-        Sort::Column { title: sorted, .. } if sorted == title => Sort::Column { title, ascending: true },
-        _ => Sort::Column { title, ascending: false },
-    }
+/// Sorts a table.
+pub(super) fn sort_by(app: &mut App, table: Table, sort: Sort, effects: &mut Vec<Effect>) {
+    app.tables.sorts.insert(table, sort);
+    app.arrange_tables();
+    note(app, format!("sorted {}", describe_sort(table, sort)), effects);
 }
 
 fn describe_sort(table: Table, sort: Sort) -> String {

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 use super::*;
+use crate::tui::app::View;
 use crate::tui::testing::TestApp;
 use atlas_document::Sources;
 

@@ -1,16 +1,12 @@
 //! Handles Enter and Esc in each mode.
 
-use std::sync::Arc;
-
-use super::files;
-use crate::tui::app::{App, Change, Edit, Overlay, View};
+use crate::tui::app::{App, Change, Edit, Overlay};
 use crate::tui::dialogs::{detecting, export, finder, form, goal, prompt};
 use crate::tui::input::keymap::Mode;
 use crate::tui::message::Effect;
-use crate::tui::update::applying::select_target;
 use crate::tui::update::asking;
-use crate::tui::update::showing::{explain, explain_metric, explain_results, metric_under_cursor};
-use crate::tui::views::{self, assistant, frontier, measurements, optimum, race, sweep, timeline, tornado};
+use crate::tui::update::showing::explain_results;
+use crate::tui::views::{assistant, optimum, race};
 use crate::tui::{tables, tour};
 
 pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
@@ -37,39 +33,13 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         }
         Mode::Detecting => detecting::accept(app, effects),
         Mode::Results => explain_results(app, effects),
-        Mode::View(View::Diff) => {
-            if let Some(metric) = views::diff::metric_under_cursor(app) {
-                app.figure = metric;
-                explain(app);
-            }
-        }
-        Mode::View(View::Schedule) => explain_metric(app, views::schedule::metric_here(app), effects),
-        Mode::View(View::Breakdown) => explain_metric(app, views::breakdown::metric_here(app), effects),
-        Mode::View(View::Problems) => files::open_editor(app, effects),
-        Mode::View(View::Advice) => views::advice::apply(app, effects),
-        // Enter applies a point. If the scenario is already at that point, Enter explains its metric.
-        Mode::View(View::Sweep) | Mode::View(View::Frontier) | Mode::View(View::Optimum)
-            if metric_under_cursor(app, mode).is_some() =>
-        {
-            let metric = metric_under_cursor(app, mode);
-            explain_metric(app, metric, effects);
-        }
-        Mode::View(View::Sweep) => sweep::apply(app, effects),
-        Mode::View(View::Frontier) => frontier::apply(app, effects),
-        Mode::View(View::Sensitivity) => tornado::open(app, effects),
-        Mode::View(View::Optimum) => optimum::accept(app, effects),
         Mode::Bounding => optimum::accept_bound(app),
-        Mode::View(View::Race) => race::apply(app, effects),
         Mode::OptimizerForm => goal::accept(app, effects),
         Mode::Conversing => assistant::accept(app, effects),
         Mode::Asking => {
             if let Some(question) = race::accept_typed(app) {
                 asking::ask(app, &question, effects);
             }
-        }
-        Mode::View(View::Timeline) => timeline::cause(app),
-        Mode::View(View::Measurements) => {
-            measurements::accept(app, views::measurements::view::prediction_under_cursor(app).cloned(), effects)
         }
         Mode::Choosing => {
             let chosen = match app.overlay {
@@ -81,14 +51,6 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
                 tour::begin(app, demo, None, effects);
             }
         }
-        Mode::View(View::Compare) => {
-            if let Some((name, _)) = app.columns.get(app.column) {
-                let name = Arc::clone(name);
-                select_target(app, name);
-                explain(app);
-            }
-        }
-        Mode::View(view) => (view.spec().accept)(app, effects),
         _ => {}
     }
 }
@@ -112,7 +74,6 @@ pub(super) fn escape(app: &mut App, mode: Mode) {
         | Mode::Exporting => app.overlay = None,
         Mode::Touring => tour::leave(app),
         Mode::Prompting => prompt::cancel(app),
-        Mode::View(View::Measurements) if app.measured.proposal.is_some() => app.measured.proposal = None,
         _ if app.status.is_some() => app.status = None,
         _ if tables::clear_filter(app) => {}
         _ => {

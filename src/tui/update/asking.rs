@@ -51,7 +51,7 @@ pub(in crate::tui) fn ask(app: &mut App, question: &Question, effects: &mut Vec<
     if intent == Intent::Race {
         app.race.question = Some(question.goal());
         if app.view != View::Race {
-            showing::show(app, View::Race);
+            showing::show(app, View::Race, effects);
         }
         return race::begin(app);
     }

@@ -29,7 +29,7 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-pub(super) fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
     // The previous key press has offered a built-in file: open a copy of it, whatever is selected.
     if let Some((path, line)) = app.offer.take() {
         return effects.push(Effect::CopyAndEdit { path, line });

@@ -13,7 +13,7 @@ pub(in crate::tui) mod applying;
 pub(in crate::tui) mod asking;
 pub(in crate::tui) mod copying;
 pub(in crate::tui) mod edit_knob;
-mod files;
+pub(in crate::tui) mod files;
 pub(in crate::tui) mod reload;
 pub(in crate::tui) mod showing;
 pub mod status;

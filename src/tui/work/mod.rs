@@ -36,7 +36,7 @@ use crate::demo::View;
 use crate::tui::app::App;
 use crate::tui::dialogs::detecting;
 use crate::tui::update::status::{fail, note};
-use crate::tui::views::{assistant, fits, frontier, idle, optimum, outlook, race, sweep, tornado, watch};
+use crate::tui::views::{assistant, fits, idle, optimum, outlook, race, sweep, watch};
 
 /// Handles the result of an order. Results of outdated orders are dropped.
 pub(super) fn handle_result(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
@@ -134,29 +134,19 @@ pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
 /// Starts the queries of the current view and drops those of others.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     simulating::follow(app, effects);
-    sweep::follow(app, effects);
-    frontier::follow(app, effects);
-    tornado::follow(app, effects);
-    optimum::follow(app, effects);
-    race::follow(app, effects);
+    for view in View::ALL {
+        let spec = view.spec();
+        let follow = if *view == app.view { spec.follow } else { spec.hidden };
+        follow(app, effects);
+    }
     outlook::follow(app, effects);
     assistant::follow(app, effects);
     idle::follow(app, effects);
-    (app.view.spec().follow)(app, effects);
 }
 
 /// Stops running work of the current view. Returns whether any was running.
 pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
-    let queries = &mut app.queries;
-    match app.view {
-        View::Sweep => queries.sweep.stop(effects),
-        View::Frontier => queries.frontier.stop(effects),
-        View::Sensitivity => queries.tornado.stop(effects),
-        View::Optimum => queries.optimum.stop(effects),
-        View::Race => queries.race.stop(effects),
-        // The simulation of the scenario runs in any view. Both are stopped: `||` would leave the second one running.
-        _ => [queries.simulation.stop(effects), queries.scaling.stop(effects)].contains(&true),
-    }
+    (app.view.spec().stop)(app, effects)
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 
 pub mod state;
 
-mod content;
 pub(in crate::tui) mod parts;
 
 pub use state::Export;
@@ -12,8 +11,14 @@ use crate::tui::app::{App, Overlay};
 use crate::tui::message::Effect;
 use crate::tui::update::status::fail;
 use crate::tui::widgets::line::Line;
+use atlas_report::document::Document;
 
-pub use content::document;
+/// The current view as a document; `None` if it is empty. `made` is the current time, which is passed in so that the
+/// function is pure.
+#[must_use]
+pub fn document(app: &App, made: &str) -> Option<Document> {
+    (app.view.spec().document)(app, made)
+}
 
 /// Replaces characters that file systems or shells treat specially, and truncates the name to 60 characters.
 fn plain(name: &str) -> String {

@@ -25,6 +25,11 @@ pub(in crate::tui) fn right(name: &str) -> (String, Align) {
     (name.to_owned(), Align::Right)
 }
 
+/// The workload and the target, for titles.
+pub(in crate::tui) fn about(app: &App) -> String {
+    format!("{} on {}", app.now.setup.workload, app.now.setup.target)
+}
+
 /// A document whose content begins with its title.
 pub(in crate::tui) fn titled(title: String, blocks: Vec<Block>, rows: Grid) -> Document {
     let blocks = std::iter::once(Block::Heading(1, title.clone())).chain(blocks).collect();

@@ -22,34 +22,14 @@ use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::KNOBS;
 use atlas_plan::search::figure;
 
-/// Synonyms for actions.
-const SYNONYMS: [(Action, &str); 35] = [
+/// Synonyms for actions other than showing a view.
+const SYNONYMS: [(Action, &str); 15] = [
     (Action::Help, "help keys manual"),
     (Action::Quit, "quit exit"),
     (Action::Close, "quit close"),
     (Action::ResetAll, "reset all knobs"),
     (Action::UnmarkAll, "unmark clear marks"),
-    (Action::Show(View::Race), "race leaderboard best of"),
-    (Action::Show(View::Compare), "compare table side by side"),
-    (Action::Show(View::Breakdown), "breakdown roofline waterfall bottleneck"),
-    (Action::Show(View::Optimum), "optimize optimise search best"),
-    (Action::Show(View::Sensitivity), "sensitivity tornado importance"),
-    (Action::Show(View::Frontier), "frontier pareto"),
-    (Action::Show(View::Main), "overview main"),
-    (Action::Show(View::Watch), "watch job log live eta"),
-    (Action::Show(View::History), "history trend runs"),
-    (Action::Show(View::Launch), "launch script sbatch files"),
-    (Action::Show(View::Releases), "releases versions upgrade software"),
-    (Action::Show(View::Fits), "what runs fits models hardware browser catalog"),
     (Action::OpenEditor, "edit"),
-    (Action::Show(View::Advice), "advice recommendations suggestions improve tips"),
-    (Action::Show(View::Explain), "explain equation formula derivation"),
-    (Action::Show(View::Sweep), "sweep plot chart curve graph"),
-    (Action::Show(View::Timeline), "timeline simulate trace gantt events"),
-    (Action::Show(View::Measurements), "measured validation accuracy benchmark"),
-    (Action::Show(View::Diff), "difference delta changes"),
-    (Action::Show(View::Schedule), "schedule phases traffic queueing"),
-    (Action::Show(View::Problems), "problems errors warnings check"),
     (Action::Undo, "undo revert"),
     (Action::Goal, "goal seek"),
     (Action::Detect, "detect nvidia-smi gpu cluster hardware"),
@@ -94,7 +74,7 @@ pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option
         CommandAction::Question(text) => assistant::ask(app, &text),
         CommandAction::Explain(metric) => {
             app.figure = metric;
-            showing::explain(app);
+            showing::explain(app, effects);
         }
         CommandAction::Knob(knob) => finder::go(app, &Place::Knob(knob)),
         CommandAction::Action(action) => return Some(action),
@@ -171,6 +151,7 @@ pub(in crate::tui) fn commands(app: &App) -> Vec<Command> {
 /// Synonyms for a command.
 fn synonyms(command: &Command) -> String {
     match command.deed {
+        CommandAction::Action(Action::Show(view)) => view.spec().synonyms.to_owned(),
         CommandAction::Action(action) => {
             SYNONYMS.iter().find(|(known, _)| *known == action).map_or("", |(_, words)| words).to_owned()
         }

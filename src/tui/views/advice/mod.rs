@@ -1,8 +1,10 @@
 //! Draws the advice: one line, a pane with the first items, or the full view with reasons.
 
+mod export;
+
 use ratatui::layout::Rect;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::{Answer, App, Change, View};
 use crate::tui::input::keymap::{self, Action};
 use crate::tui::message::Effect;
@@ -16,7 +18,27 @@ use atlas_plan::advice::Advice;
 use atlas_plan::estimate::Scale;
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Advice", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Advice",
+    tab: Tab { place: 7, name: "Advice", short: "Adv" },
+    synonyms: "advice recommendations suggestions improve tips",
+    table: |_| Some(Table::Advice),
+    rows,
+    lines_of,
+    draw: advice,
+    info,
+    document: |app, _| Some(export::document(app)),
+    item: Some(|app| Some(("the advice".to_owned(), text_here(app)?))),
+    works: |app, action| action != Action::Accept || !app.advice_shown().is_empty(),
+    update: |app, action, effects| {
+        let accepts = action == Action::Accept;
+        if accepts {
+            apply(app, effects);
+        }
+        accepts
+    },
+    ..Spec::DEFAULT
+};
 
 /// Formats the gain: `+8.2 %`, `makes it run`.
 fn gain(advice: &Advice) -> String {
@@ -65,13 +87,13 @@ fn text_width(area: Rect) -> usize {
 
 /// Number of rows: one per item of advice, and one for the text shown without advice.
 #[must_use]
-pub fn rows(app: &App) -> usize {
+fn rows(app: &App) -> usize {
     app.advice_shown().len().max(1)
 }
 
 /// Returns the first and the last line of an item of advice in the full view.
 #[must_use]
-pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     let width = text_width(layout::areas(app).body);
     let mut first = 0;
     let all = app.advice_shown();
@@ -79,19 +101,19 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
         first += lines(advice, width).len();
     }
     let own = all.get(row).map_or(1, |advice| lines(advice, width).len());
-    (first, first + own.saturating_sub(2))
+    Some((first, first + own.saturating_sub(2)))
 }
 
 /// Returns the advice under the cursor as text.
 #[must_use]
-pub fn text_here(app: &App) -> Option<String> {
+fn text_here(app: &App) -> Option<String> {
     let advice = app.advice_shown().get(app.view_row).copied()?;
     Some(format!("{}: {} ({}; {})", advice.rule.name, advice.text, gain(advice), figures(advice)))
 }
 
 /// Returns the information line.
 #[must_use]
-pub fn info(app: &App) -> String {
+fn info(app: &App) -> String {
     match app.advice().len() {
         0 => "advice: rules of the playbook, each evaluated on this scenario".to_owned(),
         1 => "one change helps; its gain is estimated by applying it to this scenario".to_owned(),
@@ -100,7 +122,7 @@ pub fn info(app: &App) -> String {
 }
 
 /// Applies the advice under the cursor.
-pub fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(advice) = app.advice_shown().get(app.view_row).copied().cloned() else { return };
     app.push_undo(Change::Single);
     for (knob, setting) in advice.changes {

@@ -1,20 +1,42 @@
 //! Draws the breakdown of time and memory. Each bar begins where the one above ends, so that they visibly add up.
 
 pub(in crate::tui) mod blocks;
+mod export;
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Margin, Rect};
 
 use self::blocks::{Bar, Quantity, Row, blocks, column, share};
-
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::{App, View};
+use crate::tui::input::keymap::Action;
 use crate::tui::theme::Role;
+use crate::tui::update::showing::explain_metric;
 use crate::tui::widgets::draw::Canvas;
 use crate::tui::widgets::layout;
 use atlas_plan::estimate::{Metric, MetricId};
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Breakdown", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Breakdown",
+    tab: Tab { place: 2, name: "Breakdown", short: "Break" },
+    synonyms: "breakdown roofline waterfall bottleneck",
+    rows,
+    lines_of,
+    draw: breakdown,
+    info,
+    document: export::document,
+    statements: text,
+    works: |app, action| action != Action::Accept || rows(app) > 0,
+    update: |app, action, effects| {
+        let accepts = action == Action::Accept;
+        if accepts {
+            explain_metric(app, metric_here(app), effects);
+        }
+        accepts
+    },
+    click,
+    ..Spec::DEFAULT
+};
 
 /// Minimum width for two columns.
 const TWO_COLUMNS: u16 = 110;
@@ -40,7 +62,7 @@ fn bars(app: &App) -> Vec<(usize, Bar)> {
 }
 
 /// Formats the blocks as lines: the title of each with its total, then its parts.
-pub(in crate::tui) fn text(app: &App) -> Vec<String> {
+fn text(app: &App) -> Vec<String> {
     let line = |row: Row| match row {
         Row::Heading(title, whole) | Row::Problem(title, whole) => {
             Some(if whole.is_empty() { format!("{title}:") } else { format!("{title}: {whole}") })
@@ -54,22 +76,22 @@ pub(in crate::tui) fn text(app: &App) -> Vec<String> {
 
 /// Number of rows that can be selected.
 #[must_use]
-pub fn rows(app: &App) -> usize {
+fn rows(app: &App) -> usize {
     bars(app).len()
 }
 
 /// Returns the first and last line of a row. The first is the line above the row, which may be a heading, so that it
 /// stays visible.
 #[must_use]
-pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     let all = bars(app);
     let line = all.get(row).map_or(0, |(line, _)| *line);
-    (line.saturating_sub(1), line)
+    Some((line.saturating_sub(1), line))
 }
 
 /// Returns the metric whose equations explain the bar under the cursor.
 #[must_use]
-pub fn metric_here(app: &App) -> Option<&'static Metric> {
+fn metric_here(app: &App) -> Option<&'static Metric> {
     let all = bars(app);
     let serves = app.answer.detail().is_some_and(|detail| detail.serving.is_some());
     Some(match all.get(app.view_row)?.1.of {
@@ -83,7 +105,7 @@ pub fn metric_here(app: &App) -> Option<&'static Metric> {
 
 /// Returns the information line.
 #[must_use]
-pub fn info(app: &App) -> String {
+fn info(app: &App) -> String {
     let all = bars(app);
     let Some((_, bar)) = all.get(app.view_row) else { return String::new() };
     let of = match bar.of {
@@ -102,11 +124,46 @@ fn in_columns(app: &App, body: Rect) -> bool {
     body.width >= TWO_COLUMNS && column(app).len() > layout::inner_rows(body)
 }
 
+/// Columns between two blocks.
+const GAP: u16 = 3;
+
+/// Returns the area inside the frame and its margins.
+fn content(area: Rect) -> Rect {
+    area.inner(Margin::new(2, 1))
+}
+
+/// Returns the width of the columns that are drawn side by side.
+fn column_width(inner: Rect, columns: &[Vec<Row>]) -> u16 {
+    let count = u16::try_from(columns.len()).unwrap_or(1).max(1);
+    (inner.width + GAP) / count - GAP * u16::from(count > 1)
+}
+
+fn bars_in<'r>(rows: impl IntoIterator<Item = &'r Row>) -> usize {
+    rows.into_iter().filter(|row| matches!(row, Row::Bar(_))).count()
+}
+
+/// Selects the bar at a position. Bars of two columns can be on the same line.
+fn click(app: &mut App, (x, y): (u16, u16)) -> Option<Action> {
+    let inner = content(layout::areas(app).body);
+    if !inner.contains((x, y).into()) {
+        return None;
+    }
+    let columns = drawn(app, true);
+    let column = usize::from((x - inner.x) / (column_width(inner, &columns) + GAP));
+    let line = usize::from(y - inner.y) + app.view_scroll;
+    let rows = columns.get(column)?;
+    if !matches!(rows.get(line)?, Row::Bar(_)) {
+        return None;
+    }
+    let row = bars_in(columns.iter().take(column).flatten()) + bars_in(rows.iter().take(line));
+    (std::mem::replace(&mut app.view_row, row) == row).then_some(Action::Accept)
+}
+
 /// Draws the pane, or the full view.
 pub fn breakdown(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let full = app.view == View::Breakdown;
-    let inner = canvas.view(area, View::Breakdown, "Breakdown", "", full && app.tour.is_none());
-    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    canvas.view(area, View::Breakdown, "Breakdown", "", full && app.tour.is_none());
+    let inner = content(area);
     let columns = drawn(app, full);
     if columns.is_empty() {
         let text = "the semi-empirical engine has no breakdown; add `accelerator:` to the target to get one";
@@ -117,11 +174,10 @@ pub fn breakdown(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let scroll = if full { app.view_scroll } else { 0 };
     // Index of the bar under the cursor, counted across the columns.
     let mut here = Some(app.view_row).filter(|_| full && app.tour.is_none());
-    let count = u16::try_from(columns.len()).unwrap_or(1).max(1);
-    let width = (inner.width + 3) / count - 3 * u16::from(count > 1);
-    for (x, rows) in (inner.x..).step_by(usize::from(width + 3)).zip(&columns) {
+    let width = column_width(inner, &columns);
+    for (x, rows) in (inner.x..).step_by(usize::from(width + GAP)).zip(&columns) {
         block(canvas, Rect { x, width: width.min(inner.width), ..inner }, rows, scroll, here);
-        let bars = rows.iter().filter(|row| matches!(row, Row::Bar(_))).count();
+        let bars = bars_in(rows);
         here = here.and_then(|here| here.checked_sub(bars));
     }
     let total = columns.iter().map(Vec::len).max().unwrap_or_default();
@@ -129,7 +185,7 @@ pub fn breakdown(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 fn block(canvas: &mut Canvas<'_>, area: Rect, rows: &[Row], scroll: usize, here: Option<usize>) {
-    let mut passed = rows.iter().take(scroll).filter(|row| matches!(row, Row::Bar(_))).count();
+    let mut passed = bars_in(rows.iter().take(scroll));
     for (y, row) in (area.y..area.bottom()).zip(rows.iter().skip(scroll)) {
         match row {
             Row::Heading(title, whole) | Row::Problem(title, whole) => {

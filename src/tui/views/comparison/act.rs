@@ -2,19 +2,65 @@
 
 use std::sync::Arc;
 
+use super::view;
 use crate::tui::app::{App, Change, View};
-use crate::tui::input::keymap::Mode;
+use crate::tui::input::keymap::{Action, Mode};
+use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
 use crate::tui::tables::state::{Sort, Table};
+use crate::tui::update::applying::select_target;
+use crate::tui::update::showing::explain;
 use crate::tui::update::status::note;
-use crate::tui::views;
 use atlas_plan::estimate::Metric;
 
+/// Performs an action of the view.
+pub(super) fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::Accept => {
+            if let Some((name, _)) = app.columns.get(app.column) {
+                let name = Arc::clone(name);
+                select_target(app, name);
+                explain(app, effects);
+            }
+        }
+        Action::Focus(by) => across(app, by),
+        Action::Sort => order(app),
+        Action::SortByName => order_by_name(app),
+        Action::HideMetric => super::hide(app, effects),
+        Action::ShiftMetric(by) => super::shift(app, by),
+        Action::ChooseMetrics => super::open(app),
+        _ => return false,
+    }
+    true
+}
+
+/// A click on a heading sorts by it. A click on the label of a row selects it first, and sorts if it was selected.
+pub(super) fn click(app: &mut App, (column, row): (u16, u16)) -> Option<Action> {
+    if let Some(metric) = view::metric_at(app, column, row) {
+        let again = app.figure == metric || view::is_list(app);
+        app.figure = metric;
+        return again.then_some(Action::Sort);
+    }
+    app.column = view::column_at(app, column, row).unwrap_or(app.column);
+    None
+}
+
+/// Moves down the comparison: metrics, or targets if they are the rows.
+pub(super) fn move_cursor(app: &mut App, movement: &Movement, page: usize) {
+    if view::is_list(app) {
+        app.column = movement.from(app.column, app.columns.len(), page);
+        return;
+    }
+    let row = view::metric_index(app);
+    let metrics: Vec<&'static Metric> = view::metrics(app).collect();
+    app.figure = metrics.get(movement.from(row, metrics.len(), page)).copied().unwrap_or(app.figure);
+}
+
 /// Moves across the comparison: over targets, or over metrics if targets are the rows.
-pub(in crate::tui) fn across(app: &mut App, by: i32) {
-    if views::comparison::view::is_list(app) {
-        let metrics: Vec<&'static Metric> = views::comparison::view::metrics(app).collect();
-        let next = views::comparison::view::metric_index(app).saturating_add_signed(by as isize);
+fn across(app: &mut App, by: i32) {
+    if view::is_list(app) {
+        let metrics: Vec<&'static Metric> = view::metrics(app).collect();
+        let next = view::metric_index(app).saturating_add_signed(by as isize);
         app.figure = metrics.get(next.min(metrics.len().saturating_sub(1))).copied().unwrap_or(app.figure);
     } else {
         app.column = app.column.saturating_add_signed(by as isize).min(app.columns.len().saturating_sub(1));
@@ -22,8 +68,8 @@ pub(in crate::tui) fn across(app: &mut App, by: i32) {
 }
 
 /// Sorts the comparison by the metric under the cursor, or by file order if it is already sorted by that metric.
-pub(in crate::tui) fn order(app: &mut App) {
-    let metric = views::comparison::view::metrics(app).nth(views::comparison::view::metric_index(app));
+fn order(app: &mut App) {
+    let metric = view::metrics(app).nth(view::metric_index(app));
     app.order = if app.order == metric { None } else { metric };
     app.tables.set_sort(Table::Compare, Sort::Natural);
     reorder(app);
@@ -34,7 +80,7 @@ pub(in crate::tui) fn order(app: &mut App) {
 }
 
 /// Toggles sorting the comparison by the names of targets.
-pub(in crate::tui) fn order_by_name(app: &mut App) {
+fn order_by_name(app: &mut App) {
     let by_name = app.tables.sort(Table::Compare) == Sort::Name;
     app.tables.set_sort(Table::Compare, if by_name { Sort::Natural } else { Sort::Name });
     reorder(app);

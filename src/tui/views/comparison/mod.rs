@@ -10,9 +10,10 @@ pub use state::Chosen;
 
 use std::sync::Arc;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::{Answer, App, Setup, View};
 use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
+use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::tables::state::{Sort, Table};
 use crate::tui::update::status::note;
@@ -23,7 +24,31 @@ use atlas_plan::estimate::{Direction, Metric};
 use atlas_plan::search::figure;
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Compare", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Compare",
+    tab: Tab { place: 10, name: "Compare", short: "Comp" },
+    synonyms: "compare table side by side",
+    table: |_| Some(Table::Compare),
+    rows: view::rows,
+    cursor_lines: |app| Some((view::cursor_line(app), view::cursor_line(app))),
+    heading: |_| view::HEADING,
+    draw: view::compare,
+    info: view::info,
+    document: export::document,
+    item: Some(|app| {
+        let metric = view::metrics(app).nth(view::metric_index(app))?;
+        app.columns.get(app.column)?.1.label_and_value(metric)
+    }),
+    copied_table: Some(|app| Some(("the comparison".to_owned(), export::text(app)))),
+    opened: |app, _| {
+        app.column = app.columns.iter().position(|(name, _)| *name == app.now.setup.target).unwrap_or_default();
+    },
+    works: |app, action| !matches!(action, Action::Accept | Action::Sort | Action::Focus(_)) || !app.columns.is_empty(),
+    move_cursor: act::move_cursor,
+    update: act::update,
+    click: act::click,
+    ..Spec::DEFAULT
+};
 
 /// Hides the metric under the cursor.
 pub(in crate::tui) fn hide(app: &mut App, effects: &mut Vec<Effect>) {

@@ -5,18 +5,52 @@ pub(in crate::tui) mod export;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::{Answer, App, View};
+use crate::tui::input::keymap::Action;
+use crate::tui::message::Effect;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
-use crate::tui::views::scenarios::other_side;
+use crate::tui::update::showing;
+use crate::tui::views::scenarios::{self, other_side};
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::layout;
 use atlas_plan::estimate::{Metric, digits};
 use atlas_plan::knob::Knob;
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Difference", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Difference",
+    tab: Tab { place: 13, name: "Difference", short: "Diff" },
+    synonyms: "difference delta changes",
+    rows,
+    lines_of,
+    draw: diff,
+    info,
+    document: |app, _| Some(export::document(app)),
+    works: |app, action| match action {
+        Action::Accept => has_figures(app),
+        Action::Focus(_) => app.tabs.count() > 2,
+        _ => true,
+    },
+    update,
+    ..Spec::DEFAULT
+};
+
+/// Performs an action of the view.
+fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::Accept => {
+            if let Some(metric) = metric_under_cursor(app) {
+                app.figure = metric;
+                showing::explain(app, effects);
+            }
+        }
+        Action::Focus(by) => scenarios::diff_against(app, by),
+        _ => return false,
+    }
+    true
+}
 
 /// A row of the view.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +132,7 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
 
 /// Returns the metric under the cursor.
 #[must_use]
-pub fn metric_under_cursor(app: &App) -> Option<&'static Metric> {
+fn metric_under_cursor(app: &App) -> Option<&'static Metric> {
     let all = rows_of(app).1;
     match selectable_rows(&all).get(app.view_row).and_then(|at| all.get(*at)) {
         Some(Row::Figure(metric, ..)) => Some(metric),
@@ -108,7 +142,7 @@ pub fn metric_under_cursor(app: &App) -> Option<&'static Metric> {
 
 /// Whether a metric differs, so that there is one to explain.
 #[must_use]
-pub fn has_figures(app: &App) -> bool {
+fn has_figures(app: &App) -> bool {
     rows_of(app).1.iter().any(|row| matches!(row, Row::Figure(..)))
 }
 
@@ -133,7 +167,7 @@ fn selectable_rows(all: &[Row]) -> Vec<usize> {
 
 /// Number of rows that can be selected, or of all rows if none can.
 #[must_use]
-pub fn rows(app: &App) -> usize {
+fn rows(app: &App) -> usize {
     let all = rows_of(app).1;
     let stops = selectable_rows(&all).len();
     if stops > 0 { stops } else { all.len() }
@@ -141,16 +175,16 @@ pub fn rows(app: &App) -> usize {
 
 /// Returns the first and last line of a row, including its heading. The line of names does not scroll.
 #[must_use]
-pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     let all = rows_of(app).1;
     let line = selectable_rows(&all).get(row).copied().unwrap_or(row);
     let headed = line.checked_sub(1).and_then(|above| all.get(above));
-    (if matches!(headed, Some(Row::Heading(_))) { line - 1 } else { line }, line + 1)
+    Some((if matches!(headed, Some(Row::Heading(_))) { line - 1 } else { line }, line + 1))
 }
 
 /// Returns the information line.
 #[must_use]
-pub fn info(app: &App) -> String {
+fn info(app: &App) -> String {
     match app.tabs.count() {
         1 => "compared with the baseline; T duplicates this scenario in a new tab".to_owned(),
         2 => "compared with the other tab; tp pins a tab as the baseline for all deltas".to_owned(),
@@ -284,7 +318,7 @@ fn heading(name: &str, column: u16) -> &str {
 }
 
 /// Draws the view.
-pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let (label, all) = rows_of(app);
     let here = if app.tabs.count() > 1 {
         format!("{} {}", app.tabs.current() + 1, app.tab_label(app.tabs.current()))

@@ -1,7 +1,7 @@
 //! The explanation as a document.
 
 use crate::tui::app::App;
-use crate::tui::dialogs::export::parts::titled;
+use crate::tui::dialogs::export::parts::{about, titled};
 use atlas_plan::explain::{Term, explain};
 use atlas_report::document::Document;
 use atlas_report::explanation;
@@ -12,7 +12,8 @@ use atlas_report::table::Align;
 const DERIVATION: (usize, usize) = (12, 110);
 
 /// The explanation of the selected metric; `None` if it has no estimate.
-pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
+pub(in crate::tui) fn document(app: &App) -> Option<Document> {
+    let about = &about(app);
     let answer = &app.answer;
     let metric = app.selected_metric()?;
     let (scenario, parts, estimate) =

@@ -3,8 +3,9 @@
 
 pub(in crate::tui) mod export;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::{App, View};
+use crate::tui::input::keymap::Action;
 use crate::tui::input::movement::Movement;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
@@ -17,7 +18,33 @@ use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::explain::{Term, explain as derive};
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Explain", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Explain",
+    tab: Tab { place: 6, name: "Explain", short: "Why" },
+    synonyms: "explain equation formula derivation",
+    rows,
+    lines_of,
+    draw: explain,
+    info,
+    document: |app, _| export::document(app),
+    item: Some(|app| Some(("the line".to_owned(), text_here(app)?))),
+    works: |app, action| {
+        !matches!(action, Action::Fold | Action::Focus(_)) || app.subject.is_some() || app.answer.outcome.is_ok()
+    },
+    update: |app, action, _| {
+        match action {
+            Action::Accept | Action::Fold => fold(app),
+            Action::Focus(by) => {
+                other_figure(app, by);
+                (app.view_row, app.view_scroll) = (0, 0);
+                app.toggled.clear();
+            }
+            _ => return false,
+        }
+        true
+    },
+    ..Spec::DEFAULT
+};
 
 /// Depth from which nodes are initially folded.
 const FOLDED_FROM: usize = 2;
@@ -103,7 +130,7 @@ fn collect<'t>(app: &App, term: &'t Term, depth: usize, path: String, beside: bo
 }
 
 /// Explains the next or previous metric of the same scenario.
-pub(in crate::tui) fn other_figure(app: &mut App, by: i32) {
+fn other_figure(app: &mut App, by: i32) {
     let Some(subject) = &app.subject else { return results::move_to_metric(app, &Movement::By(by), 1) };
     let all: Vec<&'static Metric> = METRICS.iter().filter(|metric| metric.applies_to(&subject.scenario)).collect();
     let here = all.iter().position(|metric| *metric == app.figure).unwrap_or_default();
@@ -135,25 +162,25 @@ fn path_to(term: &Term, symbol: &str, path: &str) -> Option<String> {
 
 /// Number of visible nodes.
 #[must_use]
-pub fn rows(app: &App) -> usize {
+fn rows(app: &App) -> usize {
     tree(app).map_or(1, |root| nodes(app, &root).len())
 }
 
 /// Returns the first and last line of a visible node.
 #[must_use]
-pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
-    let Some(root) = tree(app) else { return (0, 0) };
+fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
+    let Some(root) = tree(app) else { return Some((0, 0)) };
     let all = nodes(app, &root);
     let area = layout::areas(app).body;
     let below = origins_are_below(&all, area);
     let lines = |node: &Node<'_>| node.lines(area.width, below);
     let first = all.iter().take(row).map(lines).sum();
-    (first, first + all.get(row).map_or(0, |node| lines(node) - 1))
+    Some((first, first + all.get(row).map_or(0, |node| lines(node) - 1)))
 }
 
 /// Returns the node under the cursor as text, for the clipboard.
 #[must_use]
-pub fn text_here(app: &App) -> Option<String> {
+fn text_here(app: &App) -> Option<String> {
     let root = tree(app)?;
     let all = nodes(app, &root);
     let node = all.get(app.view_row)?;
@@ -164,7 +191,7 @@ pub fn text_here(app: &App) -> Option<String> {
 
 /// Returns the information line: the full text of the row, which may be truncated.
 #[must_use]
-pub fn info(app: &App) -> String {
+fn info(app: &App) -> String {
     let Some(root) = tree(app) else { return String::new() };
     let all = nodes(app, &root);
     let Some(node) = all.get(app.view_row) else { return String::new() };
@@ -179,7 +206,7 @@ pub fn info(app: &App) -> String {
 }
 
 /// Folds or unfolds the node under the cursor; for a leaf, its parent.
-pub fn fold(app: &mut App) {
+fn fold(app: &mut App) {
     let Some(root) = tree(app) else { return };
     let all = nodes(app, &root);
     let Some(node) = all.get(app.view_row) else { return };
@@ -203,7 +230,7 @@ const ORIGIN_FROM: u16 = 100;
 const MIN_ORIGIN_WIDTH: u16 = 20;
 
 /// Draws the view.
-pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let metric = if app.subject.is_some() { Some(app.figure) } else { app.selected_metric() };
     let title = metric.map_or_else(|| "Explain".to_owned(), |metric| format!("Explain {}", metric.label));
     let remark = match &app.subject {

@@ -25,9 +25,10 @@ use atlas_config::{Mode, Target};
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, Setting};
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::{App, Change};
 use crate::tui::dialogs::form;
+use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::tables::state::Table;
 use crate::tui::update::applying;
@@ -37,17 +38,26 @@ use crate::tui::widgets::layout;
 /// The view.
 pub(super) static SPEC: Spec = Spec {
     title: "What runs",
+    tab: Tab { place: 11, name: "What runs", short: "Runs" },
+    synonyms: "what runs fits models hardware browser catalog",
+    table: |_| Some(Table::Fits),
     rows: view::rows,
+    lines_of: super::one_line,
     heading: |_| view::HEADING,
-    page: |_, lines| lines.saturating_sub(usize::from(view::HEADING)),
-    has_cursor: |_| true,
     draw: view::draw,
     info: view::info,
-    document: export::document,
-    opened,
+    document: |app, _| export::document(app),
+    opened: |app, _| opened(app),
     follow,
-    accept: open,
-    across,
+    works: |app, action| action != Action::Accept || view::rows(app) > 0,
+    update: |app, action, effects| {
+        match action {
+            Action::Accept => open(app, effects),
+            Action::Focus(by) => across(app, by),
+            _ => return false,
+        }
+        true
+    },
     ..Spec::DEFAULT
 };
 
@@ -82,7 +92,7 @@ fn targets(app: &App) -> Vec<Arc<str>> {
 }
 
 /// Places the cursor on the target and the model of the scenario.
-pub(super) fn opened(app: &mut App) {
+fn opened(app: &mut App) {
     let own = targets(app).iter().position(|name| *name == app.now.setup.target);
     app.fits.column = own.unwrap_or_default();
     clamp_cursor(app);
@@ -108,7 +118,7 @@ fn center(app: &mut App) {
 }
 
 /// Requests the table, or its missing rows.
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let targets = targets(app);
     let table = &mut app.fits.table;
     let same = |question: &&Question| (question.generation, &question.targets) == (app.generation, &targets);
@@ -144,14 +154,14 @@ pub(in crate::tui) fn store_grid(app: &mut App, serial: u64, grid: Arc<Grid>) {
 }
 
 /// Moves the cursor by `by` targets.
-pub(super) fn across(app: &mut App, by: i32) {
+fn across(app: &mut App, by: i32) {
     let last = app.fits.table.answer().map_or(0, |grid| grid.targets.len().saturating_sub(1));
     let column = &mut app.fits.column;
     *column = column.saturating_add_signed(by as isize).min(last);
 }
 
 /// Applies the target and layout under the cursor. For another model, opens a form to create its workload.
-pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
+fn open(app: &mut App, effects: &mut Vec<Effect>) {
     let Some((target, row, cell)) = cell_under_cursor(app) else { return };
     let (target, model) = (Arc::clone(target), Arc::clone(&row.model));
     let Cell::Fits { layout: (tp, pp), .. } = *cell else {

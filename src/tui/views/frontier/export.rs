@@ -2,7 +2,7 @@
 
 use super::FrontierCurves;
 use crate::tui::app::App;
-use crate::tui::dialogs::export::parts::{charted, left, right, scaled, titled};
+use crate::tui::dialogs::export::parts::{about, charted, left, right, scaled, titled};
 use crate::tui::views::race::layout::layout_of;
 use atlas_core::sort;
 use atlas_plan::estimate::Metric;
@@ -13,7 +13,8 @@ use atlas_report::optimum::changes;
 use atlas_report::study::{Block, Cell, Grid};
 
 /// Pareto frontier of every target: a chart, and the knobs that lead to each.
-pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
+pub(in crate::tui) fn document(app: &App) -> Option<Document> {
+    let about = &about(app);
     let front = app.queries.frontier.answer()?;
     let here = app.answer.value(front.across).zip(app.answer.value(front.up)).filter(|_| app.answer.fits());
     let curves = front.curves.iter().map(|curve| (&*curve.target, curve.points.iter().map(|(_, candidate)| candidate)));

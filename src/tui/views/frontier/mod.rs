@@ -9,21 +9,77 @@ pub use state::{Curve, FrontierCurves, FrontierSettings, Question};
 
 use std::sync::Arc;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::demo::Setup;
-use crate::tui::app::{App, View};
+use crate::tui::app::App;
+use crate::tui::input::keymap::Action;
+use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
+use crate::tui::update::showing::explain_metric;
 use crate::tui::update::status::note;
 use crate::tui::work::job::{Job, Product};
 use atlas_core::sort;
+use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::compromise::Pair;
 use atlas_plan::search::optimize::Candidate;
 use atlas_plan::search::{Gauge, optimize};
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Frontier", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Frontier",
+    tab: Tab { place: 4, name: "Frontier", short: "Front" },
+    synonyms: "frontier pareto",
+    draw: view::frontier,
+    info: view::info,
+    document: |app, _| export::document(app),
+    follow,
+    hidden: |app, effects| app.queries.frontier.forget(effects),
+    stop: |app, effects| app.queries.frontier.stop(effects),
+    works: |app, action| {
+        !matches!(action, Action::Accept | Action::Focus(_)) || app.queries.frontier.answer().is_some()
+    },
+    move_cursor,
+    update,
+    click: view::click,
+    ..Spec::DEFAULT
+};
+
+/// Performs an action of the view.
+fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
+    match action {
+        // If the scenario is already at the point, Enter explains its metric.
+        Action::Accept => match current_metric(app) {
+            Some(metric) => explain_metric(app, Some(metric), effects),
+            None => apply(app, effects),
+        },
+        Action::Focus(by) => go(app, (by, 0)),
+        Action::Figure(by) => next_pair(app, by),
+        _ => return false,
+    }
+    true
+}
+
+/// Moves between curves, or to the ends of one.
+fn move_cursor(app: &mut App, movement: &Movement, _: usize) {
+    const ALL: i32 = i32::MAX;
+    let by = match movement {
+        Movement::By(by) => (0, *by),
+        Movement::Page(by) => (by.saturating_mul(8), 0),
+        Movement::To(0) => (-ALL, 0),
+        Movement::To(_) => (ALL, 0),
+    };
+    go(app, by);
+}
+
+/// Returns the vertical metric if the point under the cursor is the current scenario.
+fn current_metric(app: &App) -> Option<&'static Metric> {
+    let front = app.queries.frontier.answer()?;
+    let (curve, point) = cursor(app, front);
+    let (setup, _) = front.curves.get(curve)?.points.get(point)?;
+    (*setup == app.now.setup).then_some(front.up)
+}
 
 #[derive(Debug)]
 struct Work {
@@ -68,8 +124,8 @@ pub fn pair(app: &App) -> Option<&'static Pair> {
 }
 
 /// Starts the query if the view is shown.
-pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(pair) = pair(app).filter(|_| app.view == View::Frontier) else {
+fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(pair) = pair(app) else {
         return app.queries.frontier.forget(effects);
     };
     let question = Question { generation: app.generation, pair, targets: app.contenders() };
@@ -98,7 +154,7 @@ pub fn cursor(app: &App, front: &FrontierCurves) -> (usize, usize) {
 }
 
 /// Moves the cursor along a curve, or to another curve.
-pub(in crate::tui) fn go(app: &mut App, (along, across): (i32, i32)) {
+fn go(app: &mut App, (along, across): (i32, i32)) {
     let Some(front) = app.queries.frontier.answer().cloned() else { return };
     let (curve, point) = cursor(app, &front);
     let last = front.curves.len().saturating_sub(1);
@@ -108,7 +164,7 @@ pub(in crate::tui) fn go(app: &mut App, (along, across): (i32, i32)) {
 }
 
 /// Selects the next or previous pair of metrics.
-pub(in crate::tui) fn next_pair(app: &mut App, by: i32) {
+fn next_pair(app: &mut App, by: i32) {
     let count = pairs(app).len().max(1) as i64;
     let now = pairs(app).iter().position(|known| Some(*known) == pair(app)).unwrap_or_default() as i64;
     let next = usize::try_from((now + i64::from(by)).rem_euclid(count)).unwrap_or_default();
@@ -116,7 +172,7 @@ pub(in crate::tui) fn next_pair(app: &mut App, by: i32) {
 }
 
 /// Applies the point under the cursor to the scenario.
-pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(front) = app.queries.frontier.answer().cloned() else { return };
     let (curve, point) = cursor(app, &front);
     match front.curves.get(curve).and_then(|curve| curve.points.get(point)) {

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
+use crate::tui::input::keymap::Action;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use crate::tui::views::frontier::{FrontierCurves, cursor};
@@ -239,16 +240,16 @@ pub fn info(app: &App) -> String {
     format!("{} ({} of {}): Pareto-optimal points{under}", front.pair.name, at + 1, pairs.len())
 }
 
-/// Moves the cursor to the point nearest to a click. Returns whether it was there already.
-pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
-    let Some(front) = app.queries.frontier.answer().cloned() else { return false };
+/// Moves the cursor to the point nearest to a click. Returns Enter if it was there already.
+pub(super) fn click(app: &mut App, (column, row): (u16, u16)) -> Option<Action> {
+    let front = app.queries.frontier.answer().cloned()?;
     let body = layout::areas(app).body;
     let inner = Rect::new(body.x + 1, body.y + 1, body.width.saturating_sub(2), body.height.saturating_sub(2));
     let (picture, _) = split(inner);
-    let Some(plot) = plot(app, &front) else { return false };
+    let plot = plot(app, &front)?;
     let inside = plot.picture(picture);
     if !inside.contains((column, row).into()) {
-        return false;
+        return None;
     }
     let at = (
         f64::from(column - inside.x) / f64::from(inside.width.max(1)),
@@ -258,8 +259,8 @@ pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
     let all = plot.series.iter().enumerate().flat_map(|(curve, series)| {
         series.points.iter().enumerate().filter_map(move |(point, place)| Some(((curve, point), (*place)?)))
     });
-    let Some((place, _)) = all.min_by(|(_, a), (_, b)| far(*a).total_cmp(&far(*b))) else { return false };
+    let (place, _) = all.min_by(|(_, a), (_, b)| far(*a).total_cmp(&far(*b)))?;
     let again = cursor(app, &front) == place;
     (app.trading.curve, app.trading.point) = (place.0, Some(place.1));
-    again
+    again.then_some(Action::Accept)
 }

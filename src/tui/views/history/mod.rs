@@ -12,7 +12,7 @@ use std::sync::Arc;
 use atlas_cluster::history::{Entry, EntryKind, Filter, Store};
 use atlas_plan::search::Gauge;
 
-use super::{Spec, watch};
+use super::{Spec, Tab, watch};
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
@@ -26,29 +26,40 @@ const MAX_ENTRIES: usize = 5000;
 /// The view.
 pub(super) static SPEC: Spec = Spec {
     title: "History",
+    tab: Tab { place: 18, name: "History", short: "Hist" },
+    synonyms: "history trend runs",
+    is_empty: |app| app.history.store.is_none(),
+    table: |_| Some(Table::History),
     rows: view::rows,
-    heading,
-    page: |app, lines| lines.saturating_sub(usize::from(heading(app))),
-    has_cursor: is_list,
+    lines_of: super::one_line,
+    heading: |app| if is_list(app) { view::HEADING } else { 0 },
+    is_text: |app| !is_list(app),
     draw: view::draw,
     info: view::info,
-    opened,
+    opened: |app, _| opened(app),
     follow,
-    accept: open,
-    mark,
-    trend,
-    back,
+    works: |app, action| {
+        !matches!(action, Action::Accept | Action::Mark | Action::Sort) || (view::rows(app) > 0 && works(app, action))
+    },
+    update,
     ..Spec::DEFAULT
 };
+
+/// Performs an action of the view.
+fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::Accept => open(app, effects),
+        Action::Mark => mark(app),
+        Action::Sort => trend(app),
+        Action::Escape => return back(app),
+        _ => return false,
+    }
+    true
+}
 
 /// Whether the list page is shown.
 fn is_list(app: &App) -> bool {
     app.history.page == Page::List
-}
-
-/// Returns the number of heading lines above the list.
-fn heading(app: &App) -> u16 {
-    if is_list(app) { view::HEADING } else { 0 }
 }
 
 #[derive(Debug)]
@@ -93,12 +104,12 @@ pub(super) fn entry<'a>(app: &'a App, id: &str) -> Option<&'a Entry> {
 }
 
 /// Opens the list. The files are read again each time.
-pub(super) fn opened(app: &mut App) {
+fn opened(app: &mut App) {
     app.history.opened += 1;
     app.history.page = Page::List;
 }
 
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let store = app.history.store.clone();
     let (opened, queries) = (app.history.opened, &mut app.queries);
     app.history.listed.ask(opened, &mut queries.serial, effects, |_| {
@@ -117,7 +128,7 @@ fn open_page(app: &mut App, page: Page) {
 
 /// Opens the entry under the cursor, or its differences from the marked entry. On the page of a submission, watches its
 /// job.
-pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
+fn open(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(entry) = selected_entry(app).cloned() else { return };
     let marked = app.history.marked.clone().filter(|marked| *marked != entry.id);
     let page = app.history.page.clone();
@@ -129,7 +140,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
             match jobs.and_then(|jobs| jobs.split(' ').find(|job| atlas_cluster::watch::job::is_id(job))) {
                 Some(job) => {
                     watch::of(app, vec![job.to_owned()]);
-                    crate::tui::update::showing::open_from_here(app, View::Watch);
+                    crate::tui::update::showing::open_from_here(app, View::Watch, effects);
                 }
                 None => fail(app, "this submission has no Slurm job; use atlas tui --watch LOG to follow a log"),
             }
@@ -139,7 +150,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Whether `action` has an effect on the page that is shown.
-pub(in crate::tui) fn works(app: &App, action: Action) -> bool {
+fn works(app: &App, action: Action) -> bool {
     match (&app.history.page, action) {
         (Page::List, _) | (Page::Entry(_), Action::Sort) => true,
         (Page::Entry(_), Action::Accept) => {
@@ -150,21 +161,21 @@ pub(in crate::tui) fn works(app: &App, action: Action) -> bool {
 }
 
 /// Marks the entry under the cursor for comparison, or unmarks it.
-pub(super) fn mark(app: &mut App) {
+fn mark(app: &mut App) {
     let id = selected_entry(app).map(|entry| entry.id.clone());
     let marked = &mut app.history.marked;
     *marked = if *marked == id { None } else { id };
 }
 
 /// Shows the metric of the entry under the cursor over time.
-pub(super) fn trend(app: &mut App) {
+fn trend(app: &mut App) {
     if let Some(id) = selected_entry(app).map(|entry| entry.id.clone()) {
         open_page(app, Page::Trend(id));
     }
 }
 
 /// Returns to the list. Returns `false` if the list is already shown.
-pub(super) fn back(app: &mut App) -> bool {
+fn back(app: &mut App) -> bool {
     let was_list = app.history.page == Page::List;
     if !was_list {
         app.history.page = Page::List;

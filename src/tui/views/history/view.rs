@@ -9,7 +9,7 @@ use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
-use crate::tui::views::lines;
+use crate::tui::views::draw_lines;
 use crate::tui::widgets::draw::{Canvas, fit};
 
 const VIEW: View = View::History;
@@ -41,7 +41,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         };
         let inner = canvas.view(area, VIEW, title, "", focused);
         let all = page(app);
-        lines(app, canvas, inner, &all);
+        draw_lines(app, canvas, inner, &all);
         canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < all.len());
         return;
     }

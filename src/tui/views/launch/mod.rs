@@ -15,8 +15,9 @@ use atlas_plan::engine::analytical_scenario;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::App;
+use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::update::status::fail;
 use crate::tui::work::job::{Job, Product};
@@ -24,12 +25,24 @@ use crate::tui::work::job::{Job, Product};
 /// The view.
 pub(super) static SPEC: Spec = Spec {
     title: "Launch files",
+    tab: Tab { place: 16, name: "Launch", short: "Launch" },
+    synonyms: "launch script sbatch files",
+    is_empty: |app| app.history.store.is_none(),
     rows: view::rows,
+    lines_of: super::one_line,
+    is_text: |_| true,
     draw: view::draw,
     info: view::info,
     follow,
-    accept: write,
-    across: wrap,
+    works: |app, action| action != Action::Accept || has_files(app),
+    update: |app, action, effects| {
+        match action {
+            Action::Accept => write(app, effects),
+            Action::Focus(by) => wrap(app, by),
+            _ => return false,
+        }
+        true
+    },
     ..Spec::DEFAULT
 };
 
@@ -74,11 +87,11 @@ pub fn directory(app: &App) -> PathBuf {
 
 /// Whether there are files to write.
 #[must_use]
-pub fn has_files(app: &App) -> bool {
+fn has_files(app: &App) -> bool {
     app.launch.files.answer().is_some_and(|files| !files.files.is_empty())
 }
 
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let setup = &app.now.setup;
     let parts = Parts::find(&app.library, &setup.target, &setup.workload);
     let scenario = app.answer.scenario.clone();
@@ -92,14 +105,14 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Moves by `by` wrappings.
-pub(super) fn wrap(app: &mut App, by: i32) {
+fn wrap(app: &mut App, by: i32) {
     let state = &mut app.launch;
     state.wrap = (state.wrap as i32 + by).rem_euclid(WRAPS.len() as i32) as usize;
     (app.view_row, app.view_scroll) = (0, 0);
 }
 
 /// Writes the files that are shown. Existing files are not overwritten.
-pub(super) fn write(app: &mut App, effects: &mut Vec<Effect>) {
+fn write(app: &mut App, effects: &mut Vec<Effect>) {
     let directory = directory(app);
     let state = &mut app.launch;
     let shown = state.files.answer().filter(|files| state.files.is_fresh() && !files.files.is_empty()).cloned();

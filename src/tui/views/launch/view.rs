@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
-use crate::tui::views::{lines, wrapped};
+use crate::tui::views::{draw_lines, wrapped};
 use crate::tui::widgets::draw::Canvas;
 
 const VIEW: View = View::Launch;
@@ -30,7 +30,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = format!("{tool}{separator}{}", state.wrap_name());
     let inner = canvas.view(area, VIEW, "Launch", &remark, app.tour.is_none());
     let all = text(app);
-    lines(app, canvas, inner, &all);
+    draw_lines(app, canvas, inner, &all);
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < all.len());
 }
 

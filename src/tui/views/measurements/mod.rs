@@ -10,8 +10,9 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::{App, MeasuredSubject};
+use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::update::showing::explain;
 use crate::tui::update::status::{fail, note};
@@ -24,7 +25,40 @@ use atlas_evidence::calibrate::{RowPredictor, Start};
 use atlas_plan::engine;
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Measurements", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Measurements",
+    tab: Tab { place: 15, name: "Measured", short: "Meas" },
+    synonyms: "measured validation accuracy benchmark",
+    is_empty: |app| app.measured.is_empty(),
+    rows: view::rows,
+    lines_of: view::lines_of,
+    draw: view::measurements,
+    info: view::info,
+    document: |app, _| Some(export::document(app)),
+    copied_table: Some(|app| Some(("the table of measurements".to_owned(), view::text(app)))),
+    works: |app, action| match action {
+        Action::Accept | Action::Calibrate => !app.measured.rows.is_empty(),
+        Action::Discard => app.measured.proposal.is_some(),
+        _ => true,
+    },
+    update,
+    ..Spec::DEFAULT
+};
+
+/// Performs an action of the view.
+fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::Accept => accept(app, view::prediction_under_cursor(app).cloned(), effects),
+        Action::Calibrate => propose(app, effects),
+        Action::Discard => discard(app, effects),
+        // Esc stops a running simulation first.
+        Action::Escape if app.measured.proposal.is_some() && app.queries.simulation.progress().is_none() => {
+            app.measured.proposal = None;
+        }
+        _ => return false,
+    }
+    true
+}
 
 /// Maximum number of rows that are evaluated. More would delay the response to a key press too long.
 const MAX_ROWS: usize = 2_000;
@@ -60,7 +94,7 @@ pub fn rows_without_prediction(app: &App) -> Option<(usize, String)> {
 }
 
 /// Calibrates the scenario's target with all rows, and proposes the result.
-pub(in crate::tui) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
+fn propose(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(target) = app.answer.target.clone() else { return fail(app, "no target to calibrate") };
     if app.measured.rows.is_empty() {
         return fail(app, "no measurements to calibrate with: use --measured FILE… or put logs in measurements/");
@@ -91,12 +125,12 @@ pub(in crate::tui) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Explains the prediction in `row`. Without a row, writes the proposal, or calibrates if there is none.
-pub(in crate::tui) fn accept(app: &mut App, row: Option<EvaluatedMetric>, effects: &mut Vec<Effect>) {
+fn accept(app: &mut App, row: Option<EvaluatedMetric>, effects: &mut Vec<Effect>) {
     match (row, app.measured.proposal.clone()) {
         (Some(row), _) => match subject(app, &row) {
             Some(subject) => {
                 app.figure = row.figure.metric();
-                explain(app);
+                explain(app, effects);
                 app.subject = Some(Arc::new(subject));
             }
             None => note(app, "this prediction cannot be explained", effects),
@@ -120,12 +154,14 @@ fn subject(app: &App, judged: &EvaluatedMetric) -> Option<MeasuredSubject> {
     Some(MeasuredSubject { name, estimate: engine::estimate(&scenario), scenario, parts })
 }
 
-/// Discards the proposal. Returns whether there was one.
-pub(in crate::tui) fn discard(app: &mut App, effects: &mut Vec<Effect>) -> bool {
-    let was = app.measured.proposal.take().is_some();
-    if was {
-        (app.view_scroll, app.view_row) = (0, 0);
-        note(app, "discarded the proposed calibration", effects);
-    }
-    was
+/// Discards the proposal.
+fn discard(app: &mut App, effects: &mut Vec<Effect>) {
+    let text = match app.measured.proposal.take() {
+        Some(_) => {
+            (app.view_scroll, app.view_row) = (0, 0);
+            "discarded the proposed calibration"
+        }
+        None => "no proposed calibration to discard",
+    };
+    note(app, text, effects);
 }

@@ -137,15 +137,15 @@ pub fn rows(app: &App) -> usize {
 
 /// Returns the first and last line of a row, including the lines above the first row and some below the last.
 #[must_use]
-pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+pub fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     const LINES_BELOW: usize = 4;
     let all = lines(app);
     let stops = selectable_lines(&all);
-    let Some(line) = stops.get(row).copied() else { return (row, row) };
+    let Some(line) = stops.get(row).copied() else { return Some((row, row)) };
     let has_more = matches!(all.get(line + 1), Some(Line::RowMore(_) | Line::ParameterMore(_)));
     let own = line + usize::from(has_more);
     let last = if row + 1 == stops.len() { all.len().saturating_sub(1).min(line + LINES_BELOW) } else { own };
-    (if row == 0 { 0 } else { line }, last)
+    Some((if row == 0 { 0 } else { line }, last))
 }
 
 /// Returns the prediction under the cursor.

@@ -1,8 +1,8 @@
 //! The result of a search as a document.
 
-use super::{current_result, problem};
+use super::{Row, bound, current_result, objective, problem, rows};
 use crate::tui::app::App;
-use crate::tui::dialogs::export::parts::{WIDTH, charted, left, right, titled};
+use crate::tui::dialogs::export::parts::{WIDTH, about, charted, left, right, titled};
 use crate::tui::views::frontier::export::compromises;
 use atlas_plan::scenario::Parts;
 use atlas_plan::search::optimize::Candidate;
@@ -12,7 +12,30 @@ use atlas_report::optimum::changes;
 use atlas_report::study::{self, Block, Cell, Grid};
 
 /// The question and the result of the search; `None` before there is a result.
-pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
+/// The form: a line for each row, with the number that opens it.
+pub(super) fn statements(app: &App) -> Vec<String> {
+    let row = |(at, row): (usize, Row)| {
+        let text = match row {
+            Row::Objective => format!("goal: {}", objective(app).map_or("nothing", |(words, _)| words)),
+            Row::Bound(metric, below) => {
+                let sign = if below { "at least" } else { "at most" };
+                let bound = bound(app, metric);
+                bound.map_or_else(
+                    || format!("{}: no bound", metric.label),
+                    |bound| format!("{} {sign} {}", metric.label, bound.bound_text()),
+                )
+            }
+            Row::Idle => format!("idle accelerators: {}", if app.seeking.idle { "allowed" } else { "none" }),
+            Row::Search => "search".to_owned(),
+            Row::Candidate(nth) => format!("apply candidate {}", nth + 1),
+        };
+        format!("{}. {text}", at + 1)
+    };
+    rows(app).into_iter().enumerate().map(row).collect()
+}
+
+pub(in crate::tui) fn document(app: &App) -> Option<Document> {
+    let about = &about(app);
     let found = current_result(app)?;
     let question = app.queries.optimum.question()?;
     let parts = Parts::find(&app.library, &found.of.target, &found.of.workload).ok()?;

@@ -10,11 +10,13 @@ pub use state::{OptimizerForm, Question, SearchResult};
 
 use std::sync::Arc;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::demo::Setup;
 use crate::tui::app::{App, View};
+use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
+use crate::tui::update::showing::explain_metric;
 use crate::tui::update::status::{fail, note};
 use crate::tui::widgets::line::Line;
 use crate::tui::work::job::{Job, Product};
@@ -27,7 +29,57 @@ use atlas_plan::search::{Condition, Gauge, optimize};
 use atlas_report::optimum::defaults;
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Optimize", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Optimize",
+    tab: Tab { place: 5, name: "Optimize", short: "Opt" },
+    synonyms: "optimize optimise search best",
+    rows: |app| rows(app).len(),
+    draw: view::optimum,
+    info: view::info,
+    document: |app, _| export::document(app),
+    statements: export::statements,
+    opened,
+    follow: stop_if_outdated,
+    hidden: stop_if_outdated,
+    stop: |app, effects| app.queries.optimum.stop(effects),
+    works: |app, action| match action {
+        Action::Step(_) => row_under_cursor(app) == Row::Objective,
+        Action::Reset => matches!(row_under_cursor(app), Row::Bound(..)),
+        _ => true,
+    },
+    hint: |app, row| match (row.action, row_under_cursor(app)) {
+        (Action::Accept, Row::Objective) => Some("next goal"),
+        (Action::Accept, Row::Bound(..)) => Some("type bound"),
+        (Action::Accept, Row::Idle) => Some("change"),
+        (Action::Accept, Row::Search) => Some("search"),
+        (Action::Accept, Row::Candidate(_)) => Some("apply"),
+        _ => row.hint,
+    },
+    update,
+    click: |app, (column, y)| {
+        let row = view::row_at(app, column, y)?;
+        (std::mem::replace(&mut app.view_row, row) == row).then_some(Action::Accept)
+    },
+    ..Spec::DEFAULT
+};
+
+/// Performs an action of the view.
+fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::Accept => accept(app, effects),
+        Action::Step(by) => step(app, by),
+        Action::Reset => clear(app),
+        Action::Search => search(app, effects),
+        _ => return false,
+    }
+    true
+}
+
+/// Returns the objective if the candidate is the current scenario.
+fn current_metric(app: &App, candidate: usize) -> Option<&'static Metric> {
+    let (setup, _) = current_result(app)?.candidates.get(candidate)?;
+    (*setup == app.now.setup).then_some(app.queries.optimum.question()?.objective)
+}
 
 /// Names of objectives and their metrics. The first that applies is the default.
 const OBJECTIVES: [(&str, &Metric); 7] = [
@@ -169,7 +221,7 @@ pub fn is_stale(app: &App) -> bool {
 }
 
 /// Stops a running search after an edit. Otherwise only Esc stops it.
-pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+fn stop_if_outdated(app: &mut App, effects: &mut Vec<Effect>) {
     let generation = app.generation;
     let overtaken = app.queries.optimum.current().is_some_and(|question| question.generation != generation);
     if overtaken && app.queries.optimum.stop(effects) {
@@ -199,7 +251,7 @@ pub(in crate::tui) fn report_answer(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Handles Enter on the row under the cursor.
-pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     match row_under_cursor(app) {
         Row::Objective => step(app, 1),
         Row::Bound(metric, _) => {
@@ -209,6 +261,10 @@ pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
         Row::Idle => app.seeking.idle = !app.seeking.idle,
         Row::Search => search(app, effects),
         Row::Candidate(at) => {
+            // If the scenario is already this candidate, Enter explains its metric.
+            if let Some(metric) = current_metric(app, at) {
+                return explain_metric(app, Some(metric), effects);
+            }
             let setup = current_result(app).and_then(|found| found.candidates.get(at)).map(|(setup, _)| setup.clone());
             if let Some(setup) = setup {
                 applying::apply_setup(app, setup, effects);
@@ -218,7 +274,7 @@ pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Handles the arrow keys: selects the next or previous objective, or toggles a setting.
-pub(in crate::tui) fn step(app: &mut App, by: i32) {
+fn step(app: &mut App, by: i32) {
     match row_under_cursor(app) {
         Row::Objective => {
             let all = objectives(app);
@@ -232,7 +288,7 @@ pub(in crate::tui) fn step(app: &mut App, by: i32) {
 }
 
 /// Removes the bound under the cursor, even a default one.
-pub(in crate::tui) fn clear(app: &mut App) {
+fn clear(app: &mut App) {
     if let Row::Bound(metric, _) = row_under_cursor(app) {
         app.seeking.bounds.insert(metric.id, None);
     }
@@ -268,9 +324,9 @@ pub(in crate::tui) fn accept_bound(app: &mut App) {
 }
 
 /// Starts a search with the current bounds if the view is opened without results.
-pub(in crate::tui) fn opened(app: &mut App, effects: &mut Vec<Effect>) {
+fn opened(app: &mut App, effects: &mut Vec<Effect>) {
     let searched = current_result(app).is_some() || app.queries.optimum.progress().is_some();
-    if app.view == View::Optimum && app.answer.outcome.is_ok() && !searched {
+    if app.answer.outcome.is_ok() && !searched {
         search(app, effects);
         // The cursor stays on the form.
         app.view_row = 0;
@@ -278,7 +334,7 @@ pub(in crate::tui) fn opened(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Begins the search.
-pub(in crate::tui) fn search(app: &mut App, effects: &mut Vec<Effect>) {
+fn search(app: &mut App, effects: &mut Vec<Effect>) {
     let (Ok(_), Some((_, objective))) = (&app.answer.outcome, objective(app)) else {
         return fail(app, "no scenario to start from");
     };

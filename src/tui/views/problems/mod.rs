@@ -4,16 +4,43 @@ pub(in crate::tui) mod export;
 
 use ratatui::layout::Rect;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::{App, View};
+use crate::tui::input::keymap::Action;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
+use crate::tui::update::files::open_editor;
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::layout;
 use atlas_document::{Diagnostic, Severity};
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Problems", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Problems",
+    tab: Tab { place: 19, name: "Problems", short: "Prob" },
+    synonyms: "problems errors warnings check",
+    is_empty: |app| app.problems.is_empty(),
+    table: |_| Some(Table::Problems),
+    rows,
+    lines_of,
+    draw: problems,
+    info: |app| match app.problems.is_empty() {
+        true => String::new(),
+        false => "entries with errors keep their last valid content; Enter opens the file at the error".to_owned(),
+    },
+    document: |app, _| Some(export::document(app)),
+    // The view shows the problems in full.
+    opened: |app, _| app.status = None,
+    works: |app, action| !matches!(action, Action::Accept | Action::Sort) || !app.problems_shown().is_empty(),
+    update: |app, action, effects| {
+        let accepts = action == Action::Accept;
+        if accepts {
+            open_editor(app, effects);
+        }
+        accepts
+    },
+    ..Spec::DEFAULT
+};
 
 fn lines(problem: &Diagnostic, width: u16) -> Vec<(Role, String)> {
     // The frame, a margin on either side, and the indentation.
@@ -30,21 +57,21 @@ fn lines(problem: &Diagnostic, width: u16) -> Vec<(Role, String)> {
 
 /// Number of diagnostics shown.
 #[must_use]
-pub fn rows(app: &App) -> usize {
+fn rows(app: &App) -> usize {
     app.problems_shown().len()
 }
 
 /// Returns the first and last line of a diagnostic.
 #[must_use]
-pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
+fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     let width = layout::areas(app).body.width;
     let shown = app.problems_shown();
     let first = shown.iter().take(row).map(|problem| lines(problem, width).len()).sum::<usize>();
-    (first, first + shown.get(row).map_or(0, |problem| lines(problem, width).len().saturating_sub(1)))
+    Some((first, first + shown.get(row).map_or(0, |problem| lines(problem, width).len().saturating_sub(1))))
 }
 
 /// Draws the view.
-pub fn problems(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+fn problems(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let shown = app.problems_shown();
     let remark = app.filter_remark(Table::Problems, shown.len(), app.problems.iter().count());
     let summary = || if app.problems.is_empty() { String::new() } else { app.problems.summary() };

@@ -24,11 +24,13 @@ use std::sync::Arc;
 
 pub use entry::{ChosenLayout, Entry, Outcome};
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::demo::Setup;
 use crate::tui::app::{App, View};
+use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
+use crate::tui::update::showing::open_from_here;
 use crate::tui::update::status::fail;
 use crate::tui::widgets::line::Line;
 use atlas_assistant::{Known, Question, parse};
@@ -37,7 +39,48 @@ use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Race", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Race",
+    tab: Tab { place: 1, name: "Race", short: "Race" },
+    synonyms: "race leaderboard best of",
+    rows: |app| ranked(app).len(),
+    lines_of: super::one_line,
+    heading: |_| view::HEADING,
+    draw: view::race,
+    info: view::info,
+    document: |app, _| export::document(app),
+    statements: |app| vec![format!("Question: {}. Type question to ask another.", question(app))],
+    item: Some(|app| Some(("the layout".to_owned(), layout::layout(entry_under_cursor(app)?.pick()?)))),
+    opened: |app, _| opened(app),
+    follow,
+    hidden,
+    stop: |app, effects| app.queries.race.stop(effects),
+    works: |app, action| action != Action::Accept || !ranked(app).is_empty(),
+    update,
+    ..Spec::DEFAULT
+};
+
+/// Performs an action of the view.
+fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
+    match action {
+        Action::Accept => apply(app, effects),
+        Action::Question => edit(app),
+        Action::Show(view) if !matches!(view, View::Race | View::Main | View::Compare) => open(app, view, effects),
+        _ => return false,
+    }
+    true
+}
+
+/// Shows another view of the layout under the cursor; Esc returns.
+fn open(app: &mut App, view: View, effects: &mut Vec<Effect>) {
+    if entry_under_cursor(app).and_then(Entry::setup).is_some_and(|setup| *setup != app.now.setup) {
+        apply(app, effects);
+    }
+    if view == View::Explain {
+        app.figure = objective(app);
+    }
+    open_from_here(app, view, effects);
+}
 
 /// Returns the targets and workloads that a question can name.
 #[must_use]
@@ -84,7 +127,7 @@ pub fn is_running(app: &App) -> bool {
 }
 
 /// Starts the race when the view is opened, unless its results are those of the current scenario.
-pub(in crate::tui) fn opened(app: &mut App) {
+fn opened(app: &mut App) {
     let setup = &app.now.setup;
     // After a row was applied, the race it belongs to is kept.
     let own = app.race.entries.iter().any(|entry| entry.setup() == Some(setup));
@@ -124,14 +167,15 @@ pub(in crate::tui) fn begin(app: &mut App) {
     app.view_row = 0;
 }
 
-/// Requests the missing results while the view is shown.
-pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
-    if app.view != View::Race {
-        if app.queries.race.progress().is_some() {
-            app.queries.race.forget(effects);
-        }
-        return;
+/// Stops the searches.
+fn hidden(app: &mut App, effects: &mut Vec<Effect>) {
+    if app.queries.race.progress().is_some() {
+        app.queries.race.forget(effects);
     }
+}
+
+/// Requests the missing results.
+fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     if app.race.entries.len() >= app.race.lanes.len() {
         return;
     }
@@ -162,7 +206,7 @@ pub(in crate::tui) fn add_results(app: &mut App) {
 }
 
 /// Opens the constraint bar for typing.
-pub(in crate::tui) fn edit(app: &mut App) {
+fn edit(app: &mut App) {
     app.race.before.clone_from(&app.race.question);
     app.race.typing = Some((Line::new(question(app).to_string()), None));
 }
@@ -220,7 +264,7 @@ pub(in crate::tui) fn cancel_typed(app: &mut App) {
 }
 
 /// Applies the layout under the cursor to the scenario.
-pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(entry) = entry_under_cursor(app) else { return };
     match (entry.setup().cloned(), &entry.outcome) {
         (Some(setup), _) => applying::apply_setup(app, setup, effects),

@@ -21,9 +21,10 @@ use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, Setting};
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::demo::Setup;
 use crate::tui::app::{Answer, App, Change};
+use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::update::status::{fail, note};
 use crate::tui::views::results;
@@ -31,16 +32,25 @@ use crate::tui::views::results;
 /// The view.
 pub(super) static SPEC: Spec = Spec {
     title: "Releases",
+    tab: Tab { place: 12, name: "Releases", short: "Rel" },
+    synonyms: "releases versions upgrade software",
     rows: view::rows,
+    lines_of: super::one_line,
     heading: |_| view::HEADING,
     page: |_, lines| view::page(lines),
-    has_cursor: |_| true,
     draw: view::draw,
     info: view::info,
-    document: export::document,
-    opened,
+    document: |app, _| export::document(app),
+    opened: |app, _| app.releases.listed = None,
     follow: |app, _| follow(app),
-    accept: apply,
+    works: |app, action| action != Action::Accept || view::rows(app) > 0,
+    update: |app, action, effects| {
+        let accepts = action == Action::Accept;
+        if accepts {
+            apply(app, effects);
+        }
+        accepts
+    },
     ..Spec::DEFAULT
 };
 
@@ -130,12 +140,8 @@ fn refused(answer: &Answer) -> Option<String> {
     }
 }
 
-pub(super) fn opened(app: &mut App) {
-    app.releases.listed = None;
-}
-
 /// Evaluates the releases if the scenario has changed. The cursor starts on the current release.
-pub(super) fn follow(app: &mut App) {
+fn follow(app: &mut App) {
     let fresh = app.releases.listed.as_ref().is_some_and(|(generation, _)| *generation == app.generation);
     if fresh {
         return;
@@ -148,7 +154,7 @@ pub(super) fn follow(app: &mut App) {
 }
 
 /// Applies the release under the cursor.
-pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(row) = selected_release(app) else { return fail(app, "this software has no releases to choose from") };
     let spec = Arc::clone(&row.spec);
     let before: Setup = app.now.setup.clone();

@@ -129,6 +129,22 @@ pub enum Place {
     Folded(Section),
 }
 
+/// Selects the item at a screen position inside the pane. Returns whether it was selected before.
+pub(super) fn click(app: &mut App, inner: Rect, (column, row): (u16, u16)) -> Option<bool> {
+    let here = app.selected_metric().map(Place::Figure);
+    let here = app.headline().map(Place::Above).or(here);
+    let place = place_at(app, inner, column, row)?;
+    match place {
+        Place::Above(line) => app.above = Some(line),
+        Place::Figure(figure) => {
+            app.above = None;
+            app.figure = figure;
+        }
+        Place::Folded(section) => fold(app, section),
+    }
+    Some(Some(place) == here)
+}
+
 /// Returns the item at a screen position inside the pane.
 #[must_use]
 pub fn place_at(app: &App, inner: Rect, column: u16, row: u16) -> Option<Place> {

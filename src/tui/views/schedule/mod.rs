@@ -1,21 +1,49 @@
 //! Draws the schedule: phases as rows, metrics as columns.
 
+mod export;
+
 use ratatui::layout::Rect;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::{Answer, App, View};
+use crate::tui::input::keymap::Action;
+use crate::tui::tables;
 use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
+use crate::tui::update::showing::explain_metric;
 use crate::tui::widgets::draw::Canvas;
 use atlas_config::{Mode, Workload};
 use atlas_core::sort;
 use atlas_plan::estimate::{Figures, Metric, MetricId, Queue, Scale};
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Schedule", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Schedule",
+    tab: Tab { place: 14, name: "Schedule", short: "Sched" },
+    synonyms: "schedule phases traffic queueing",
+    is_empty: |app| app.answer.workload.as_ref().is_none_or(|workload| workload.phases.is_empty()),
+    table: |_| Some(Table::Schedule),
+    rows,
+    // The headings do not scroll.
+    lines_of: |_, row| Some((row, row + usize::from(HEADING))),
+    draw: schedule,
+    info,
+    document: export::document,
+    opened: |app, _| app.column = 1,
+    update: |app, action, effects| {
+        match action {
+            Action::Accept => explain_metric(app, metric_here(app), effects),
+            Action::Focus(by) => across(app, by),
+            Action::Sort => tables::sort_by(app, Table::Schedule, next_sort(app), effects),
+            _ => return false,
+        }
+        true
+    },
+    ..Spec::DEFAULT
+};
 
 /// Lines above the phases: titles and units.
-pub const HEADING: u16 = 2;
+const HEADING: u16 = 2;
 
 /// A column of the table.
 struct Column {
@@ -122,7 +150,7 @@ fn filtered_phases(app: &App) -> Vec<usize> {
 
 /// Number of rows that can be selected: the phases and their total.
 #[must_use]
-pub fn rows(app: &App) -> usize {
+fn rows(app: &App) -> usize {
     if is_empty(&app.answer) { 0 } else { filtered_phases(app).len() + 1 }
 }
 
@@ -132,13 +160,27 @@ fn is_empty(answer: &Answer) -> bool {
 
 /// Returns the title of the column under the cursor; `None` for the phases' names.
 #[must_use]
-pub fn column_here(app: &App) -> Option<&'static str> {
+fn column_here(app: &App) -> Option<&'static str> {
     columns(&app.answer).get(app.column.checked_sub(1)?).map(|column| column.title)
+}
+
+/// Cycles through the sort orders of the column under the cursor: largest first, smallest first, file order. Without a
+/// column, toggles between name and file order.
+fn next_sort(app: &App) -> Sort {
+    let now = app.tables.sort(Table::Schedule);
+    let Some(title) = column_here(app) else {
+        return if now == Sort::Name { Sort::Natural } else { Sort::Name };
+    };
+    match now {
+        Sort::Column { title: sorted, ascending: true } if sorted == title => Sort::Natural,
+        Sort::Column { title: sorted, .. } if sorted == title => Sort::Column { title, ascending: true },
+        _ => Sort::Column { title, ascending: false },
+    }
 }
 
 /// Returns the metric of the cell under the cursor.
 #[must_use]
-pub fn metric_here(app: &App) -> Option<&'static Metric> {
+fn metric_here(app: &App) -> Option<&'static Metric> {
     match columns(&app.answer).get(app.column.checked_sub(1)?)?.shows {
         Shows::Figure(metric) => Some(metric),
         Shows::Count(_) => None,
@@ -146,13 +188,13 @@ pub fn metric_here(app: &App) -> Option<&'static Metric> {
 }
 
 /// Moves the cursor by `by` columns.
-pub(in crate::tui) fn across(app: &mut App, by: i32) {
+fn across(app: &mut App, by: i32) {
     app.column = app.column.saturating_add_signed(by as isize).min(columns(&app.answer).len());
 }
 
 /// Returns the information line.
 #[must_use]
-pub fn info(app: &App) -> String {
+fn info(app: &App) -> String {
     if is_empty(&app.answer) {
         return String::new();
     }

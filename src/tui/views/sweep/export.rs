@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Curves;
 use crate::tui::app::App;
-use crate::tui::dialogs::export::parts::{WIDTH, axis, charted, left, right, scaled, titled};
+use crate::tui::dialogs::export::parts::{WIDTH, about, axis, charted, left, right, scaled, titled};
 use atlas_plan::estimate::{Direction, Metric};
 use atlas_plan::knob::Setting;
 use atlas_report::chart::pictures::{self, Heat};
@@ -13,7 +13,8 @@ use atlas_report::document::Document;
 use atlas_report::study::{Block, Cell, Grid};
 
 /// The metric over the swept knobs: a chart, and every point of it.
-pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
+pub(in crate::tui) fn document(app: &App) -> Option<Document> {
+    let about = &about(app);
     let curves = app.queries.sweep.answer()?;
     let metric = curves.metric;
     let across = curves.across.knob.spec();

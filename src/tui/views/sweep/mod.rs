@@ -10,11 +10,14 @@ pub use state::{Curves, Question, Sweeping};
 
 use std::sync::Arc;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::demo::Setup;
-use crate::tui::app::{App, View};
+use crate::tui::app::App;
+use crate::tui::input::keymap::Action;
+use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
+use crate::tui::update::showing::explain_metric;
 use crate::tui::update::status::fail;
 use crate::tui::work::job::{Job, Product};
 use atlas_plan::estimate::Metric;
@@ -25,7 +28,57 @@ use atlas_plan::search::sweep::Sweep;
 use atlas_plan::search::{Axis, Gauge, Space, axis_around};
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Sweep", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Sweep",
+    tab: Tab { place: 3, name: "Sweep", short: "Sweep" },
+    synonyms: "sweep plot chart curve graph",
+    draw: view::sweep,
+    info: view::info,
+    document: |app, _| export::document(app),
+    follow,
+    hidden: |app, effects| app.queries.sweep.forget(effects),
+    stop: |app, effects| app.queries.sweep.stop(effects),
+    works: |app, action| !matches!(action, Action::Accept | Action::Focus(_)) || app.queries.sweep.answer().is_some(),
+    move_cursor,
+    update,
+    click: view::click,
+    ..Spec::DEFAULT
+};
+
+/// Performs an action of the view.
+fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
+    match action {
+        // If the scenario is already at the point, Enter explains its metric.
+        Action::Accept => match current_metric(app) {
+            Some(metric) => explain_metric(app, Some(metric), effects),
+            None => apply(app, effects),
+        },
+        Action::Focus(by) => go(app, (by, 0)),
+        Action::Across(by) => turn_across(app, by),
+        Action::Against(by) => turn_against(app, by),
+        _ => return false,
+    }
+    true
+}
+
+/// Moves along the sweep, or to the ends of its axis.
+fn move_cursor(app: &mut App, movement: &Movement, _: usize) {
+    const ALL: i32 = i32::MAX;
+    let by = match movement {
+        Movement::By(by) => (0, -*by),
+        Movement::Page(by) => (0, -by.saturating_mul(8)),
+        Movement::To(0) => (-ALL, 0),
+        Movement::To(_) => (ALL, 0),
+    };
+    go(app, by);
+}
+
+/// Returns the metric if the point under the cursor is the current scenario.
+fn current_metric(app: &App) -> Option<&'static Metric> {
+    let curves = app.queries.sweep.answer()?;
+    let (setup, _) = reading(app, curves)?;
+    (setup == app.now.setup).then_some(curves.metric)
+}
 
 /// Number of steps of a real number along a curve, and (`STEPS_EACH`) along each side of a heat map.
 const STEPS: u32 = 32;
@@ -81,9 +134,8 @@ fn start(scenario: &Scenario, swept: &[Knob], parts: &Parts) -> Scenario {
 }
 
 /// Starts the query if the view is shown.
-pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
-    let across = if app.view == View::Sweep { across(app) } else { None };
-    let (Some(across), Some(metric)) = (across, app.selected_metric()) else {
+fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let (Some(across), Some(metric)) = (across(app), app.selected_metric()) else {
         return app.queries.sweep.forget(effects);
     };
     let targets = app.contenders();
@@ -135,7 +187,7 @@ pub fn cursor(app: &App, curves: &Curves) -> (usize, usize) {
 }
 
 /// Moves the cursor.
-pub(in crate::tui) fn go(app: &mut App, (across, up): (i32, i32)) {
+fn go(app: &mut App, (across, up): (i32, i32)) {
     let Some(curves) = app.queries.sweep.answer().cloned() else { return };
     let (column, row) = cursor(app, &curves);
     let to = |from: usize, by: i32, count: usize| from.saturating_add_signed(by as isize).min(count.saturating_sub(1));
@@ -167,7 +219,7 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
 }
 
 /// Applies the knobs and the target of the point.
-pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let reading = app.queries.sweep.answer().and_then(|curves| reading(app, curves));
     match reading {
         Some((setup, _)) => applying::apply_setup(app, setup, effects),
@@ -178,7 +230,7 @@ pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Selects the next or previous knob of the horizontal axis.
-pub(in crate::tui) fn turn_across(app: &mut App, by: i32) {
+fn turn_across(app: &mut App, by: i32) {
     let all = knobs(app);
     let at = across(app).and_then(|knob| all.iter().position(|known| *known == knob)).unwrap_or_default();
     let to = (at as i64 + i64::from(by)).rem_euclid(all.len().max(1) as i64);
@@ -195,7 +247,7 @@ pub fn seconds(app: &App) -> Vec<Knob> {
 }
 
 /// Selects the next or previous knob of the vertical axis, with none between the last and the first.
-pub(in crate::tui) fn turn_against(app: &mut App, by: i32) {
+fn turn_against(app: &mut App, by: i32) {
     let own = across(app);
     let all: Vec<Option<Knob>> = std::iter::once(None).chain(seconds(app).into_iter().map(Some)).collect();
     let now = against(app);

@@ -4,6 +4,7 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
+use crate::tui::input::keymap::Action;
 use crate::tui::theme::Role;
 use crate::tui::views::results::{change, split as split_number};
 use crate::tui::views::sweep::heat::{Heat, format_setting};
@@ -310,9 +311,9 @@ pub fn info(app: &App) -> String {
     format!("{}: {}", knob.name, knob.help)
 }
 
-/// Moves the cursor to the position of a click. Returns whether the cursor was already there.
-pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
-    let Some(curves) = app.queries.sweep.answer().cloned() else { return false };
+/// Moves the cursor to the position of a click. Returns Enter if it was there already.
+pub(super) fn click(app: &mut App, (column, row): (u16, u16)) -> Option<Action> {
+    let curves = app.queries.sweep.answer().cloned()?;
     let body = layout::areas(app).body;
     let (picture, _) =
         split(Rect::new(body.x + 1, body.y + 1, body.width.saturating_sub(2), body.height.saturating_sub(2)));
@@ -329,8 +330,8 @@ pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
         }
         Some(_) => heat(app, &curves).cell_at(picture, column, row),
     };
-    let Some(place) = place else { return false };
+    let place = place?;
     let again = sweep::cursor(app, &curves) == place;
     app.sweeping.cursor = Some(place);
-    again
+    again.then_some(Action::Accept)
 }

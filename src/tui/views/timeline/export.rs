@@ -1,7 +1,7 @@
 //! The document of the timeline: the tasks of a step, weak scaling, a serving run over time, or its latencies.
 
 use crate::tui::app::App;
-use crate::tui::dialogs::export::parts::{WIDTH, charted, left, right, titled};
+use crate::tui::dialogs::export::parts::{WIDTH, about, charted, left, right, titled};
 use crate::tui::views::timeline::view::{KINDS, busy_of_step, described, lane_name, named, plain};
 use crate::tui::views::timeline::{Picture, Timeline, picture};
 use crate::tui::work::simulating::Scaling;
@@ -20,7 +20,8 @@ const POINTS: usize = 200;
 const QUANTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)];
 
 /// The current chart of the timeline; `None` while it is being simulated.
-pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
+pub(in crate::tui) fn document(app: &App) -> Option<Document> {
+    let about = &about(app);
     let served = || app.current_run()?.serving.as_ref();
     match picture(app) {
         Picture::Tasks => {

@@ -8,13 +8,42 @@ pub use state::{Lane, Picture, Timeline};
 
 use std::sync::Arc;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::App;
+use crate::tui::input::keymap::Action;
+use crate::tui::input::movement::Movement;
 use atlas_config::Mode;
 use atlas_sim::training::Task;
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Timeline", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Timeline",
+    tab: Tab { place: 8, name: "Timeline", short: "Time" },
+    synonyms: "timeline simulate trace gantt events",
+    draw: view::timeline,
+    info: view::info,
+    document: |app, _| export::document(app),
+    works: |app, action| {
+        !matches!(action, Action::Accept | Action::Focus(_) | Action::Zoom(_))
+            || (picture(app) == Picture::Tasks && app.timeline.task_under_cursor().is_some())
+    },
+    move_cursor: |app, movement, _| match *movement {
+        Movement::By(by) => across(app, by),
+        Movement::Page(by) => pan(app, by),
+        Movement::To(row) => to_end(app, row > 0),
+    },
+    update: |app, action, _| {
+        match action {
+            Action::Accept => cause(app),
+            Action::Focus(by) => along(app, by),
+            Action::Across(_) => next_chart(app),
+            Action::Zoom(by) => zoom(app, by),
+            _ => return false,
+        }
+        true
+    },
+    ..Spec::DEFAULT
+};
 
 /// The chart shown, among those that apply to the workload.
 #[must_use]
@@ -25,7 +54,7 @@ pub fn picture(app: &App) -> Picture {
 }
 
 /// Selects another chart.
-pub(in crate::tui) fn next_chart(app: &mut App) {
+fn next_chart(app: &mut App) {
     let mode = app.answer.scenario.as_ref().map_or(Mode::Training, |scenario| scenario.mode());
     let here = picture(app);
     let other = Picture::all(mode).into_iter().find(|other| *other != here);
@@ -40,7 +69,7 @@ pub(in crate::tui) fn show_current_run(app: &mut App) {
 }
 
 /// Moves by tasks within the lane.
-pub(in crate::tui) fn along(app: &mut App, by: i32) {
+fn along(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let last = timeline.lanes.get(timeline.lane).map_or(0, |lane| lane.tasks.len().saturating_sub(1));
     timeline.place = timeline.place.saturating_add_signed(by as isize).min(last);
@@ -48,7 +77,7 @@ pub(in crate::tui) fn along(app: &mut App, by: i32) {
 }
 
 /// Moves to another lane, to the task at about the same time.
-pub(in crate::tui) fn across(app: &mut App, by: i32) {
+fn across(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let middle = |task: &Task| 0.5 * (task.begin + task.end);
     let (from, to) = timeline.window;
@@ -65,12 +94,12 @@ pub(in crate::tui) fn across(app: &mut App, by: i32) {
 }
 
 /// Moves to the first or the last task of the lane.
-pub(in crate::tui) fn to_end(app: &mut App, last: bool) {
+fn to_end(app: &mut App, last: bool) {
     along(app, if last { i32::MAX } else { -i32::MAX });
 }
 
 /// Zooms at the task under the cursor.
-pub(in crate::tui) fn zoom(app: &mut App, by: i32) {
+fn zoom(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let (from, to) = timeline.window;
     let task = timeline.task_under_cursor().and_then(|here| timeline.task(here));
@@ -83,13 +112,13 @@ pub(in crate::tui) fn zoom(app: &mut App, by: i32) {
 }
 
 /// Scrolls in time by a share of the visible range.
-pub(in crate::tui) fn pan(app: &mut App, by: i32) {
+fn pan(app: &mut App, by: i32) {
     let (from, to) = app.timeline.window;
     app.timeline.show(from + 0.8 * f64::from(by) * (to - from), to - from);
 }
 
 /// Moves to the task that the one under the cursor waited for.
-pub(in crate::tui) fn cause(app: &mut App) {
+fn cause(app: &mut App) {
     let timeline = &mut app.timeline;
     let after = timeline.task_under_cursor().and_then(|here| timeline.task(here)).and_then(|task| task.after);
     if let Some(after) = after.filter(|after| timeline.task(*after).is_some()) {

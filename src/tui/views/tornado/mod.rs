@@ -9,8 +9,9 @@ pub use state::Question;
 
 use std::sync::Arc;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::tui::app::{App, View};
+use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::update::showing::{explain_metric, open_from_here};
 use crate::tui::views::explain::reveal;
@@ -25,7 +26,30 @@ use atlas_plan::search::sensitivity::{Hardware, Lever, Tornado};
 use atlas_plan::search::{Gauge, sensitivity};
 
 /// The view.
-pub(super) static SPEC: Spec = Spec { title: "Sensitivity", ..Spec::DEFAULT };
+pub(super) static SPEC: Spec = Spec {
+    title: "Sensitivity",
+    tab: Tab { place: 9, name: "Sensitivity", short: "Sens" },
+    synonyms: "sensitivity tornado importance",
+    rows: view::rows,
+    lines_of: super::one_line,
+    heading: |_| view::HEADING,
+    page: view::page,
+    draw: view::sensitivity,
+    info: view::info,
+    document: |app, _| export::document(app),
+    follow,
+    hidden: |app, effects| app.queries.tornado.forget(effects),
+    stop: |app, effects| app.queries.tornado.stop(effects),
+    works: |app, action| !matches!(action, Action::Accept | Action::Figure(_)) || view::rows(app) > 0,
+    update: |app, action, effects| {
+        let accepts = action == Action::Accept;
+        if accepts {
+            open(app, effects);
+        }
+        accepts
+    },
+    ..Spec::DEFAULT
+};
 
 #[derive(Debug)]
 struct Work {
@@ -45,9 +69,10 @@ impl Job for Work {
 }
 
 /// Starts the query if the view is shown.
-pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
-    let metric = app.selected_metric().filter(|_| app.view == View::Sensitivity);
-    let (Some(metric), Ok(_)) = (metric, &app.answer.outcome) else { return app.queries.tornado.forget(effects) };
+fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+    let (Some(metric), Ok(_)) = (app.selected_metric(), &app.answer.outcome) else {
+        return app.queries.tornado.forget(effects);
+    };
     let question = Question { generation: app.generation, metric };
     let (scenario, parts) = (app.answer.scenario.clone(), app.answer.parts.clone());
     let queries = &mut app.queries;
@@ -78,12 +103,12 @@ fn inputs(hardware: Hardware) -> &'static [&'static str] {
 
 /// Sweeps over the lever under the cursor if it is a knob. For a hardware parameter, opens the explanation of the
 /// metric and reveals the parameter in it.
-pub(in crate::tui) fn open(app: &mut App, effects: &mut Vec<Effect>) {
+fn open(app: &mut App, effects: &mut Vec<Effect>) {
     let lever = current_tornado(app).and_then(|tornado| tornado.swings.get(app.view_row)).map(|swing| swing.lever);
     match lever {
         Some(Lever::Knob(knob)) => {
             sweep::choose(app, Some(knob), None);
-            open_from_here(app, View::Sweep);
+            open_from_here(app, View::Sweep, effects);
         }
         Some(Lever::Hardware(hardware)) => {
             let metric = current_tornado(app).map(|tornado| tornado.metric);

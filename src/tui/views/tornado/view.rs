@@ -14,7 +14,7 @@ use atlas_plan::estimate::Direction;
 use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
 
 /// Number of rows above the first lever, which do not scroll.
-pub const HEADING: usize = 2;
+pub const HEADING: u16 = 2;
 /// Width of a change, and minimum width of a bar; narrower bars are left out.
 const CHANGE: u16 = 11;
 const MIN_BAR: u16 = 10;
@@ -110,7 +110,7 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 pub fn page(app: &App, rows: usize) -> usize {
     let width = crate::tui::widgets::layout::areas(app).body.width.saturating_sub(4);
     let below = current_tornado(app).map_or(0, |tornado| notes(tornado, width).len()).min(rows / 3);
-    rows.saturating_sub(HEADING + below)
+    rows.saturating_sub(usize::from(HEADING) + below)
 }
 
 /// Formats notes on levers that cannot run, that are unexpected, or that have no effect.

@@ -14,9 +14,10 @@ use std::time::Instant;
 use atlas_cluster::watch::{Event, Prediction};
 use atlas_plan::search::Gauge;
 
-use super::Spec;
+use super::{Spec, Tab};
 use crate::cli::watch::plan;
 use crate::tui::app::{App, View};
+use crate::tui::input::keymap::Action;
 use crate::tui::message::{Effect, Timer};
 use crate::tui::work::job::{Job, Product};
 
@@ -30,12 +31,24 @@ const EVENTS: usize = 6;
 /// The view.
 pub(super) static SPEC: Spec = Spec {
     title: "Watch",
-    rows: view::rows,
+    tab: Tab { place: 17, name: "Watch", short: "Watch" },
+    synonyms: "watch job log live eta",
+    is_empty: |app| app.watch.logs.is_empty(),
+    lines_of: super::one_line,
+    is_text: |_| true,
     draw: view::draw,
     info: view::info,
-    opened,
+    // Reads the log immediately.
+    opened: |app, _| app.watch.look += 1,
     follow,
-    accept: restart,
+    works: |app, action| action != Action::Accept || !app.watch.logs.is_empty(),
+    update: |app, action, effects| {
+        let accepts = action == Action::Accept;
+        if accepts {
+            restart(app, effects);
+        }
+        accepts
+    },
     ..Spec::DEFAULT
 };
 
@@ -80,13 +93,13 @@ pub fn of(app: &mut App, logs: Vec<String>) {
 }
 
 /// Restarts the watch.
-pub(super) fn restart(app: &mut App, effects: &mut Vec<Effect>) {
+fn restart(app: &mut App, effects: &mut Vec<Effect>) {
     app.watch.seen.forget(effects);
     app.watch.live = None;
     app.watch.look += 1;
 }
 
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let generation = app.generation;
     if app.watch.logs.is_empty() {
         return;
@@ -128,9 +141,4 @@ pub fn read_due(app: &mut App, look: u64) {
     if state.look == look && app.view == View::Watch {
         state.look += 1;
     }
-}
-
-/// Reads the log immediately when the panel is opened again.
-pub(super) fn opened(app: &mut App) {
-    app.watch.look += 1;
 }

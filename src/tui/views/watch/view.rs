@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use super::{Change, WatchReading};
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
-use crate::tui::views::lines;
+use crate::tui::views::draw_lines;
 use crate::tui::widgets::draw::{Canvas, wrap};
 
 const VIEW: View = View::Watch;
@@ -19,12 +19,6 @@ const MIN_CHART_ROWS: u16 = 5;
 /// Text shown when no job is watched.
 const START: &str = "No job is watched. Start with `atlas tui --watch LOG` or `--watch JOBID`, or press vh and then Enter on a \
                      submission in the history.";
-
-/// Number of rows: 0, because the panel does not scroll.
-#[must_use]
-pub fn rows(_: &App) -> usize {
-    0
-}
 
 /// Returns the information line.
 #[must_use]
@@ -53,7 +47,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let charted = !state.times.points().is_empty();
     let height = inner.height.saturating_sub(wanted).max(MIN_CHART_ROWS.min(inner.height / 2)) * u16::from(charted);
     chart(state, canvas, Rect { height, ..inner });
-    lines(app, canvas, Rect { y: inner.y + height, height: inner.height - height, ..inner }, &text);
+    draw_lines(app, canvas, Rect { y: inner.y + height, height: inner.height - height, ..inner }, &text);
 }
 
 /// Formats the verdict, its likely cause, when the run ends, and the latest changes.

@@ -110,6 +110,9 @@ fn build(app: &App, width: u16) -> Vec<Row> {
     rows
 }
 
+/// Lines above the rows.
+pub const HEADING: u16 = 2;
+
 /// Number of rows, including the two heading lines.
 #[must_use]
 pub fn rows(app: &App) -> usize {
