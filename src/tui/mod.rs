@@ -4,7 +4,8 @@
 //! * [`message`] – events, and the effects that they request
 //! * [`mod@update`] – pure function from state and event to the next state and effects
 //! * [`screen`] – draws a state: panes, tabs, footer, and the current view or dialog
-//! * [`views`] – one folder per view: `state`, actions in `mod`, drawing in `view`, the document in `export`
+//! * [`views`] – one folder per view: `state`, actions in `mod`, drawing in `view`, the document in `export`; a `Spec`
+//!   registers it
 //! * [`dialogs`] – forms, prompts, pickers and the export, opened above a view
 //! * [`input`] – from bytes to events, from keys to actions; cursors, scrolling and the mouse
 //! * [`widgets`] – text, frames, plots, images and layout; [`painter`] sends changed cells; [`theme`] has the colors

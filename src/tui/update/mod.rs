@@ -2,9 +2,8 @@
 //! can send keys and inspect the state.
 //!
 //! * this file – messages and keys
-//! * `act` – what an action does
-//! * `accept` – what Enter and Esc do in each mode
-//! * `compare` – keys of the comparison
+//! * `act` – what an action does, unless the view that is shown performs it
+//! * `accept` – what Enter and Esc do in panes and dialogs
 //! * `files` – keys that save a record, and open an entry in the editor
 
 mod accept;

@@ -15,8 +15,8 @@
 //! * **No wake-ups when idle.** The runtime polls progress only while something runs.
 //!
 //! To add another engine or view: a struct with the inputs that implements [`Job`]; a variant of [`Product`] for the
-//! result; a [`Query`] in [`Queries`] with a type for its question; a line in `arrived`; and a call of [`Query::ask`]
-//! in `follow`, or where the user requests it. A job calls only pure functions, and passes its gauge to the engine or
+//! result; a [`Query`] in [`Queries`] with a type for its question; a line in `handle_result`; and a call of
+//! [`Query::ask`] in the `follow` of the view, or where the user requests it. A job calls only pure functions, and passes its gauge to the engine or
 //! checks `Gauge::cancelled` itself.
 
 mod ask;

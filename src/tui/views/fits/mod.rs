@@ -1,4 +1,4 @@
-//! The panel of models and targets: every model of the catalog on every target, whether it fits, and how fast it would
+//! The table of models and targets: every model of the catalog on every target, whether it fits, and how fast it would
 //! be.
 //!
 //! Sequence lengths, load, formats and software are those of the current workload. Only the model differs, and the

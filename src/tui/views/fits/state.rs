@@ -1,4 +1,4 @@
-//! State of the panel of models and targets.
+//! State of the view of models and targets.
 
 use crate::tui::work::query::Query;
 use std::sync::Arc;

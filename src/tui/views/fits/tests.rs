@@ -9,7 +9,7 @@ use atlas_document::Sources;
 use atlas_plan::knob::Knob;
 use atlas_plan::search::Gauge;
 
-/// Opens the panel with two targets marked, so that the table is small.
+/// Opens the view with two targets marked, so that the table is small.
 fn opened() -> TestApp {
     let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("mm#").work();

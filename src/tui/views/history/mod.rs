@@ -1,4 +1,4 @@
-//! The history panel: a list with a filter, an entry with its chain, the differences between two entries, and a metric
+//! The history: a list with a filter, an entry with its chain, the differences between two entries, and a metric
 //! over time.
 
 pub mod pages;

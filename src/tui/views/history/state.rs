@@ -1,4 +1,4 @@
-//! State of the history panel.
+//! State of the view of the history.
 
 use crate::tui::work::query::Query;
 use atlas_cluster::history::Entry;

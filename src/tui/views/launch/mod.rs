@@ -1,4 +1,4 @@
-//! The launch panel: shows and writes the files that launch the current scenario.
+//! The launch files: shows and writes the files that launch the current scenario.
 
 pub mod state;
 

@@ -1,4 +1,4 @@
-//! State of the launch panel.
+//! State of the view of launch files.
 
 use crate::tui::work::query::Query;
 use atlas_cluster::launch::File;

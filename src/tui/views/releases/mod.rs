@@ -1,4 +1,4 @@
-//! The releases panel: every known release of the scenario's software with the metrics it would have, to show the
+//! The releases: every known release of the scenario's software with the metrics it would have, to show the
 //! effect of an upgrade.
 //!
 //! * this file – computes the releases and handles keys

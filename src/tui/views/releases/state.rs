@@ -1,4 +1,4 @@
-//! State of the releases panel.
+//! State of the view of releases.
 
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@ const FIGURE: u16 = 12;
 const CHANGE: u16 = 10;
 /// Width of the effect of a release.
 const EFFECT: u16 = 8;
-/// Minimum width of the panel for traits next to their release, and minimum width of a trait's source.
+/// Minimum width of the view for traits next to their release, and minimum width of a trait's source.
 const MIN_SIDE_BY_SIDE_WIDTH: u16 = 76;
 const MIN_SOURCE_WIDTH: u16 = 12;
 /// Width of a bar, and minimum width of the traits next to it.

@@ -212,7 +212,7 @@ fn names(workload: &Workload) -> u16 {
     u16::try_from(longest).unwrap_or(20).clamp(6, 20) + 1
 }
 
-/// Draws the panel, or the full view.
+/// Draws the pane, or the full view.
 pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let full = app.view == View::Schedule;
     let serves = app.answer.workload.as_ref().is_some_and(|workload| workload.shape.mode == Mode::Inference);

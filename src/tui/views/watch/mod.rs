@@ -1,4 +1,4 @@
-//! The watch panel: follows the log of a running job and compares it with its prediction. Without a submission, the job
+//! The watch: follows the log of a running job and compares it with its prediction. Without a submission, the job
 //! is compared with the current scenario.
 
 pub mod state;
@@ -135,7 +135,7 @@ pub(in crate::tui) fn arrived(app: &mut App, serial: u64, seen: Arc<WatchReading
     }
 }
 
-/// Handles the timer: makes the next read due if the panel is shown.
+/// Handles the timer: makes the next read due if the view is shown.
 pub fn read_due(app: &mut App, look: u64) {
     let state = &mut app.watch;
     if state.look == look && app.view == View::Watch {

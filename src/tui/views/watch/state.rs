@@ -1,4 +1,4 @@
-//! State of the watch panel.
+//! State of the view of a running job.
 
 use crate::cli::watch::feed::Feed;
 use crate::tui::work::query::Query;
