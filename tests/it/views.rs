@@ -202,7 +202,7 @@ fn first_click_moves_the_cursor_and_second_applies_the_point() {
     let mut h = serving(120, 40);
     h.keys("4");
     h.click(20, 10);
-    let cursor = h.app.sweeping.cursor.unwrap();
+    let cursor = h.app.sweep.cursor.unwrap();
     assert!(h.app.now.setup.overrides.is_empty());
     let value = h.curves().across.values[cursor.0].clone();
     h.click(20, 10);

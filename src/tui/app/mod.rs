@@ -37,7 +37,7 @@ use crate::tui::views::optimum::state::OptimizerForm;
 use crate::tui::views::outlook::state::Outlook;
 use crate::tui::views::race::state::Race;
 use crate::tui::views::scenarios::state::Tabs;
-use crate::tui::views::sweep::state::Sweeping;
+use crate::tui::views::sweep::state::SweepSettings;
 use crate::tui::views::timeline::state::Timeline;
 use crate::tui::views::{
     fits::state as fits, history::state as history, idle::state as idle, launch::state as launch,
@@ -88,7 +88,7 @@ pub struct App {
     /// Points of the history, computed when first shown.
     trail: OnceCell<Vec<Point>>,
     /// Points of the history before the last change; those that have not changed are reused.
-    former: Vec<Point>,
+    previous_points: Vec<Point>,
     /// States to undo to, oldest first.
     pub past: Vec<Snapshot>,
     /// States to redo, the next one last.
@@ -116,7 +116,7 @@ pub struct App {
     /// The selected metric of results and comparison.
     pub figure: &'static Metric,
     /// The selected headline, if the cursor is above the metrics.
-    pub above: Option<Headline>,
+    pub headline: Option<Headline>,
     /// Groups of metrics whose folding differs from the default for the screen size.
     pub folds: Vec<Section>,
     /// The subject of the explanation, if it is not the current scenario.
@@ -154,11 +154,11 @@ pub struct App {
     /// Queries of views to the workers, and their answers.
     pub queries: Queries,
     /// Settings of the sweep.
-    pub sweeping: Sweeping,
+    pub sweep: SweepSettings,
     /// Settings of the frontier.
-    pub trading: FrontierSettings,
+    pub frontier: FrontierSettings,
     /// Settings of the optimizer.
-    pub seeking: OptimizerForm,
+    pub optimizer: OptimizerForm,
     /// The race.
     pub race: Race,
     /// The assistant.
@@ -178,11 +178,11 @@ pub struct App {
     /// Detection of targets.
     pub detect: detecting::State,
     /// Matches of the last search.
-    pub found: Option<SearchMatches>,
+    pub search: Option<SearchMatches>,
     /// State of the outlook.
     pub outlook: Outlook,
     /// Results of simulations.
-    pub known: SimulationCache,
+    pub simulations: SimulationCache,
     /// Settings of the timeline.
     pub timeline: Timeline,
     /// Directory for profiles of targets.
@@ -233,7 +233,7 @@ impl App {
             now: Snapshot { setup, ..Snapshot::default() },
             points: Vec::new(),
             trail: OnceCell::new(),
-            former: Vec::new(),
+            previous_points: Vec::new(),
             past: Vec::new(),
             future: Vec::new(),
             last_change: None,
@@ -247,7 +247,7 @@ impl App {
             tables: Tables::default(),
             knob: Knob::Engine,
             figure: MetricId::TokensPerSec.metric(),
-            above: None,
+            headline: None,
             folds: Vec::new(),
             subject: None,
             scroll: [0; 4],
@@ -266,9 +266,9 @@ impl App {
             out: PathBuf::from("out"),
             generation: 0,
             queries: Queries::default(),
-            sweeping: Sweeping::default(),
-            trading: FrontierSettings::default(),
-            seeking: OptimizerForm::default(),
+            sweep: SweepSettings::default(),
+            frontier: FrontierSettings::default(),
+            optimizer: OptimizerForm::default(),
             race: Race::default(),
             assistant: Conversation::default(),
             watch: watch::State::default(),
@@ -278,9 +278,9 @@ impl App {
             fits: fits::State::default(),
             idle: idle::State::default(),
             detect: detecting::State::default(),
-            found: None,
+            search: None,
             outlook: Outlook::default(),
-            known: SimulationCache::default(),
+            simulations: SimulationCache::default(),
             timeline: Timeline::default(),
             profiles: PathBuf::from("workload/profiles"),
             measured: Measured::default(),
@@ -335,7 +335,7 @@ impl App {
     pub(super) fn clear_results(&mut self) {
         self.recent.clear();
         self.trail = OnceCell::new();
-        self.former.clear();
+        self.previous_points.clear();
         self.answer = Answer::empty();
     }
 
@@ -351,7 +351,7 @@ impl App {
     /// The selected headline above the metrics, if any.
     #[must_use]
     pub fn headline(&self) -> Option<Headline> {
-        self.above.filter(|_| self.answer.detail().is_some())
+        self.headline.filter(|_| self.answer.detail().is_some())
     }
 
     /// The row of the selected target.
@@ -387,14 +387,14 @@ impl App {
     /// Invalidates the points of the history. They are recomputed when next shown; unchanged ones are reused.
     fn invalidate_history(&mut self) {
         if let Some(points) = self.trail.take() {
-            self.former = points;
+            self.previous_points = points;
         }
     }
 
     /// The points of the history, oldest first.
     #[must_use]
     pub fn trail(&self) -> &[Point] {
-        self.trail.get_or_init(|| self.points_of_history(&self.former))
+        self.trail.get_or_init(|| self.points_of_history(&self.previous_points))
     }
 
     /// Advice on the scenario, best first.

@@ -27,7 +27,7 @@ impl App {
             (_, Some(Overlay::Assistant)) => return Mode::Conversing,
             (_, Some(Overlay::Detect)) => return Mode::Detecting,
             _ if self.view == View::Race && self.race.typing.is_some() => return Mode::Asking,
-            _ if self.view == View::Optimum && self.seeking.typing.is_some() => return Mode::Bounding,
+            _ if self.view == View::Optimum && self.optimizer.typing.is_some() => return Mode::Bounding,
             (_, Some(Overlay::Form(_))) => return Mode::Filling,
             (_, Some(Overlay::Export(_))) => return Mode::Exporting,
             _ => {}

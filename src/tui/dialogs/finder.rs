@@ -59,12 +59,12 @@ pub(in crate::tui) fn accept(app: &mut App) {
     let Some(Overlay::Finder(finder)) = app.overlay.take() else { return };
     let Some(place) = finder.matches.get(finder.cursor).cloned() else { return };
     go(app, &place);
-    app.found = Some(SearchMatches { matches: finder.matches, at: finder.cursor });
+    app.search = Some(SearchMatches { matches: finder.matches, at: finder.cursor });
 }
 
 /// Goes to the next or previous match of the last search and wraps around.
 pub(in crate::tui) fn next(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
-    let Some(found) = &mut app.found else { return status::note(app, "no search yet; press / to search", effects) };
+    let Some(found) = &mut app.search else { return status::note(app, "no search yet; press / to search", effects) };
     let all = i64::try_from(found.matches.len()).unwrap_or(1).max(1);
     let at = (i64::try_from(found.at).unwrap_or_default() + i64::from(by)).rem_euclid(all);
     found.at = usize::try_from(at).unwrap_or_default();
@@ -86,7 +86,7 @@ pub(in crate::tui) fn go(app: &mut App, place: &Place) {
             applying::select_workload(app, Arc::clone(name));
         }
         // In the sweep, the selected knob becomes the horizontal axis.
-        Some(Place::Knob(knob)) if app.view == View::Sweep => sweep::choose(app, Some(*knob), app.sweeping.against),
+        Some(Place::Knob(knob)) if app.view == View::Sweep => sweep::choose(app, Some(*knob), app.sweep.against),
         Some(Place::Knob(knob)) => {
             app.pane = Pane::Knobs;
             app.view = View::Main;
@@ -95,7 +95,7 @@ pub(in crate::tui) fn go(app: &mut App, place: &Place) {
         }
         Some(Place::Figure(metric)) => {
             app.figure = metric;
-            app.above = None;
+            app.headline = None;
             if app.view != View::Compare {
                 app.pane = Pane::Results;
                 app.view = View::Main;

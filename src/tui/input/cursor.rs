@@ -114,11 +114,11 @@ fn move_in_pane(app: &mut App, movement: &Movement, page: usize) {
     // `To(0)` goes to the first metric, and from there or from a headline to the first headline.
     let next = if matches!(movement, Movement::To(0)) && row.is_none() && figure > 0 { above } else { next };
     match next.checked_sub(above) {
-        None => app.above = ABOVE.get(next).copied(),
+        None => app.headline = ABOVE.get(next).copied(),
         Some(to) if row.is_some() => {
             let figure = app.figures().nth(to);
             app.figure = figure.unwrap_or(app.figure);
-            app.above = None;
+            app.headline = None;
         }
         Some(_) => results::move_to_metric(app, movement, page),
     }

@@ -187,7 +187,7 @@ fn described(app: &App) -> (Role, Cow<'_, str>) {
         return (Role::Error, prompt.error.as_deref().unwrap_or_default().into());
     }
     let mode = app.mode();
-    let bound = app.seeking.typing.as_ref().filter(|_| mode == Mode::Bounding);
+    let bound = app.optimizer.typing.as_ref().filter(|_| mode == Mode::Bounding);
     match (&app.edit, &app.status) {
         (Some(Edit { error: Some(error), .. }), _) => (Role::Error, error.into()),
         _ if app.race.typing.as_ref().is_some_and(|(_, error)| error.is_some()) && mode == Mode::Asking => {

@@ -14,7 +14,7 @@ use super::tables::state::{Sort, Table};
 use crate::tui::views::edits::{MAX_NAMED_POINTS, NamedPoint};
 use crate::tui::views::frontier::FrontierSettings;
 use crate::tui::views::scenarios::{self, Place};
-use crate::tui::views::sweep::Sweeping;
+use crate::tui::views::sweep::SweepSettings;
 use atlas_config::Mode;
 use atlas_core::sort;
 use atlas_document::Diagnostic;
@@ -171,13 +171,10 @@ fn sort_named(name: &str) -> Option<Sort> {
 }
 
 /// Names of the knobs chosen for a sweep.
-fn chosen(sweeping: &Sweeping) -> Vec<String> {
-    let across = sweeping.across.into_iter();
+fn chosen(sweep: &SweepSettings) -> Vec<String> {
+    let across = sweep.across.into_iter();
     // A vertical axis alone is not saved, because the horizontal one follows the cursor.
-    across
-        .flat_map(|across| std::iter::once(across).chain(sweeping.against))
-        .map(|knob| knob.name().to_owned())
-        .collect()
+    across.flat_map(|across| std::iter::once(across).chain(sweep.against)).map(|knob| knob.name().to_owned()).collect()
 }
 
 /// Returns the session of the current state. `suited` is the default theme for the terminal.
@@ -194,8 +191,8 @@ pub fn capture(app: &App, suited: &str) -> Document {
         figure: tab.place.figure.name.to_owned(),
         row: tab.place.view_row,
         column: tab.place.column,
-        sweep: chosen(&tab.place.sweeping),
-        frontier: tab.place.trading.pair,
+        sweep: chosen(&tab.place.sweep),
+        frontier: tab.place.frontier.pair,
     });
     let sorted = LISTS
         .into_iter()
@@ -275,12 +272,12 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
             figure: Metric::named(&tab.figure).unwrap_or(usual.figure),
             view_row: tab.row,
             column: tab.column,
-            sweeping: Sweeping {
+            sweep: SweepSettings {
                 across: tab.sweep.first().and_then(|name| Knob::find(name)),
                 against: tab.sweep.get(1).and_then(|name| Knob::find(name)),
-                ..Sweeping::default()
+                ..SweepSettings::default()
             },
-            trading: FrontierSettings { pair: tab.frontier, ..FrontierSettings::default() },
+            frontier: FrontierSettings { pair: tab.frontier, ..FrontierSettings::default() },
             ..usual
         };
         let name = tab.name.as_deref().map(Arc::from);

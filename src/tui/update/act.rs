@@ -101,7 +101,7 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
             }
         }
         Action::Accept => accept::accept(app, mode, effects),
-        Action::Escape if mode == Mode::Bounding => app.seeking.typing = None,
+        Action::Escape if mode == Mode::Bounding => app.optimizer.typing = None,
         Action::Escape if mode == Mode::Asking => race::cancel_typed(app),
         Action::Escape if mode == Mode::Conversing => assistant::escape(app, effects),
         Action::Escape if app.overlay.is_none() && work::stop(app, effects) => {}

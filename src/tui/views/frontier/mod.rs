@@ -120,7 +120,7 @@ pub fn pairs(app: &App) -> Vec<&'static Pair> {
 #[must_use]
 pub fn pair(app: &App) -> Option<&'static Pair> {
     let pairs = pairs(app);
-    pairs.get(app.trading.pair).or(pairs.first()).copied()
+    pairs.get(app.frontier.pair).or(pairs.first()).copied()
 }
 
 /// Starts the query if the view is shown.
@@ -140,7 +140,7 @@ fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 /// Indices of the curve and of the point under the cursor.
 #[must_use]
 pub fn cursor(app: &App, front: &FrontierCurves) -> (usize, usize) {
-    let curve = app.trading.curve.min(front.curves.len().saturating_sub(1));
+    let curve = app.frontier.curve.min(front.curves.len().saturating_sub(1));
     let points = front.curves.get(curve).map_or(&[][..], |curve| curve.points.as_slice());
     let nearest = || {
         let now = app.answer.value(front.across)?;
@@ -149,7 +149,7 @@ pub fn cursor(app: &App, front: &FrontierCurves) -> (usize, usize) {
             points.get(*a).map(away).unwrap_or(f64::MAX).total_cmp(&points.get(*b).map(away).unwrap_or(f64::MAX))
         })
     };
-    let point = app.trading.point.or_else(nearest).unwrap_or_default();
+    let point = app.frontier.point.or_else(nearest).unwrap_or_default();
     (curve, point.min(points.len().saturating_sub(1)))
 }
 
@@ -158,9 +158,9 @@ fn go(app: &mut App, (along, across): (i32, i32)) {
     let Some(front) = app.queries.frontier.answer().cloned() else { return };
     let (curve, point) = cursor(app, &front);
     let last = front.curves.len().saturating_sub(1);
-    app.trading.curve = curve.saturating_add_signed(across as isize).min(last);
-    let to = front.curves.get(app.trading.curve).map_or(0, |curve| curve.points.len().saturating_sub(1));
-    app.trading.point = if across == 0 { Some(point.saturating_add_signed(along as isize).min(to)) } else { None };
+    app.frontier.curve = curve.saturating_add_signed(across as isize).min(last);
+    let to = front.curves.get(app.frontier.curve).map_or(0, |curve| curve.points.len().saturating_sub(1));
+    app.frontier.point = if across == 0 { Some(point.saturating_add_signed(along as isize).min(to)) } else { None };
 }
 
 /// Selects the next or previous pair of metrics.
@@ -168,7 +168,7 @@ fn next_pair(app: &mut App, by: i32) {
     let count = pairs(app).len().max(1) as i64;
     let now = pairs(app).iter().position(|known| Some(*known) == pair(app)).unwrap_or_default() as i64;
     let next = usize::try_from((now + i64::from(by)).rem_euclid(count)).unwrap_or_default();
-    app.trading = FrontierSettings { pair: next, ..FrontierSettings::default() };
+    app.frontier = FrontierSettings { pair: next, ..FrontierSettings::default() };
 }
 
 /// Applies the point under the cursor to the scenario.
@@ -179,6 +179,6 @@ fn apply(app: &mut App, effects: &mut Vec<Effect>) {
         Some((setup, _)) => applying::apply_setup(app, setup.clone(), effects),
         None => note(app, "no point to apply", effects),
     }
-    app.trading.curve = 0;
-    app.trading.point = None;
+    app.frontier.curve = 0;
+    app.frontier.point = None;
 }

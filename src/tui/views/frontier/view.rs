@@ -261,6 +261,6 @@ pub(super) fn click(app: &mut App, (column, row): (u16, u16)) -> Option<Action> 
     });
     let (place, _) = all.min_by(|(_, a), (_, b)| far(*a).total_cmp(&far(*b)))?;
     let again = cursor(app, &front) == place;
-    (app.trading.curve, app.trading.point) = (place.0, Some(place.1));
+    (app.frontier.curve, app.frontier.point) = (place.0, Some(place.1));
     again.then_some(Action::Accept)
 }

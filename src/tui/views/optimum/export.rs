@@ -25,7 +25,7 @@ pub(super) fn statements(app: &App) -> Vec<String> {
                     |bound| format!("{} {sign} {}", metric.label, bound.bound_text()),
                 )
             }
-            Row::Idle => format!("idle accelerators: {}", if app.seeking.idle { "allowed" } else { "none" }),
+            Row::Idle => format!("idle accelerators: {}", if app.optimizer.idle { "allowed" } else { "none" }),
             Row::Search => "search".to_owned(),
             Row::Candidate(nth) => format!("apply candidate {}", nth + 1),
         };

@@ -175,7 +175,7 @@ pub fn objectives(app: &App) -> Vec<(&'static str, &'static Metric)> {
 #[must_use]
 pub fn objective(app: &App) -> Option<(&'static str, &'static Metric)> {
     let all = objectives(app);
-    all.get(app.seeking.objective).or(all.first()).copied()
+    all.get(app.optimizer.objective).or(all.first()).copied()
 }
 
 /// The rows of the form, then those of the results.
@@ -191,11 +191,11 @@ pub fn rows(app: &App) -> Vec<Row> {
 /// The bound on a metric: the user's own, else the default.
 #[must_use]
 pub fn bound(app: &App, metric: &Metric) -> Option<Condition> {
-    if let Some(own) = app.seeking.bounds.get(&metric.id) {
+    if let Some(own) = app.optimizer.bounds.get(&metric.id) {
         return own.clone();
     }
     let (scenario, (_, objective)) = (app.answer.scenario.as_ref()?, objective(app)?);
-    let stated: Vec<Condition> = app.seeking.bounds.values().flatten().cloned().collect();
+    let stated: Vec<Condition> = app.optimizer.bounds.values().flatten().cloned().collect();
     let bounds = |known: &Condition| matches!(known, Condition::Figure(of, ..) if **of == *metric);
     default_conditions(scenario, objective, &stated).into_iter().find(bounds)
 }
@@ -256,9 +256,9 @@ fn accept(app: &mut App, effects: &mut Vec<Effect>) {
         Row::Objective => step(app, 1),
         Row::Bound(metric, _) => {
             let bound = bound(app, metric).map_or_else(String::new, |bound| bound.bound_text());
-            app.seeking.typing = Some((Line::selected(bound), None));
+            app.optimizer.typing = Some((Line::selected(bound), None));
         }
-        Row::Idle => app.seeking.idle = !app.seeking.idle,
+        Row::Idle => app.optimizer.idle = !app.optimizer.idle,
         Row::Search => search(app, effects),
         Row::Candidate(at) => {
             // If the scenario is already this candidate, Enter explains its metric.
@@ -280,9 +280,9 @@ fn step(app: &mut App, by: i32) {
             let all = objectives(app);
             let now = all.iter().position(|known| Some(*known) == objective(app)).unwrap_or_default() as i64;
             let next = (now + i64::from(by)).rem_euclid(all.len().max(1) as i64);
-            app.seeking.objective = usize::try_from(next).unwrap_or_default();
+            app.optimizer.objective = usize::try_from(next).unwrap_or_default();
         }
-        Row::Idle => app.seeking.idle = !app.seeking.idle,
+        Row::Idle => app.optimizer.idle = !app.optimizer.idle,
         _ => {}
     }
 }
@@ -290,13 +290,13 @@ fn step(app: &mut App, by: i32) {
 /// Removes the bound under the cursor, even a default one.
 fn clear(app: &mut App) {
     if let Row::Bound(metric, _) = row_under_cursor(app) {
-        app.seeking.bounds.insert(metric.id, None);
+        app.optimizer.bounds.insert(metric.id, None);
     }
 }
 
 /// Updates the text of the bound.
 pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
-    if let Some((line, error)) = &mut app.seeking.typing {
+    if let Some((line, error)) = &mut app.optimizer.typing {
         change(line);
         *error = None;
     }
@@ -304,22 +304,22 @@ pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> boo
 
 /// Accepts the typed bound; an empty text removes it.
 pub(in crate::tui) fn accept_bound(app: &mut App) {
-    let (Some((line, _)), Row::Bound(metric, below)) = (app.seeking.typing.take(), row_under_cursor(app)) else {
+    let (Some((line, _)), Row::Bound(metric, below)) = (app.optimizer.typing.take(), row_under_cursor(app)) else {
         return;
     };
     let text = line.text().trim();
     if text.is_empty() {
-        app.seeking.bounds.insert(metric.id, None);
+        app.optimizer.bounds.insert(metric.id, None);
         return;
     }
     let sign = if below { ">=" } else { "<=" };
     match Condition::on(metric, &format!("{sign}{text}")) {
         Ok(condition) => {
-            app.seeking.bounds.insert(metric.id, Some(condition));
+            app.optimizer.bounds.insert(metric.id, Some(condition));
             let last = rows(app).len().saturating_sub(1);
             app.view_row = (app.view_row + 1).min(last);
         }
-        Err(error) => app.seeking.typing = Some((line, Some(error.to_string()))),
+        Err(error) => app.optimizer.typing = Some((line, Some(error.to_string()))),
     }
 }
 
@@ -357,7 +357,7 @@ fn search(app: &mut App, effects: &mut Vec<Effect>) {
 fn question(app: &App, objective: &'static Metric) -> Question {
     let own: Vec<(MetricId, Option<Condition>)> = (rows(app).into_iter())
         .filter_map(|row| match row {
-            Row::Bound(metric, _) => Some((metric.id, app.seeking.bounds.get(&metric.id)?.clone())),
+            Row::Bound(metric, _) => Some((metric.id, app.optimizer.bounds.get(&metric.id)?.clone())),
             _ => None,
         })
         .collect();
@@ -366,7 +366,7 @@ fn question(app: &App, objective: &'static Metric) -> Question {
         objective,
         without: own.iter().filter(|(_, bound)| bound.is_none()).map(|(id, _)| *id).collect(),
         conditions: own.into_iter().filter_map(|(_, bound)| bound).collect(),
-        idle: app.seeking.idle,
+        idle: app.optimizer.idle,
     }
 }
 

@@ -77,12 +77,12 @@ fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
             Row::Objective => ("goal", objective(app).map_or_else(String::new, |(words, _)| words.to_owned())),
             Row::Bound(metric, below) => {
                 let sign = if below { "at least" } else { "at most" };
-                let by = if app.seeking.bounds.contains_key(&metric.id) { "" } else { " (default)" };
+                let by = if app.optimizer.bounds.contains_key(&metric.id) { "" } else { " (default)" };
                 let shown = bound(app, metric);
                 let shown = shown.map_or_else(|| "–".to_owned(), |at| format!("{sign} {}{by}", at.bound_text()));
                 (metric.label, shown)
             }
-            Row::Idle => ("idle accelerators", if app.seeking.idle { "allowed" } else { "none" }.to_owned()),
+            Row::Idle => ("idle accelerators", if app.optimizer.idle { "allowed" } else { "none" }.to_owned()),
             Row::Search => ("search", searching(app)),
             Row::Candidate(_) => continue,
         };
@@ -100,7 +100,7 @@ fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
             let selection = canvas.role(Role::Selection);
             canvas.tint(Rect { y, height: 1, ..area }, selection);
         }
-        if let Some((line, _)) = app.seeking.typing.as_ref().filter(|_| chosen) {
+        if let Some((line, _)) = app.optimizer.typing.as_ref().filter(|_| chosen) {
             let input = canvas.role(Role::Input);
             canvas.typed(area.x + LABEL, y, area.width.saturating_sub(LABEL), line, input);
         }
@@ -183,7 +183,7 @@ fn described(app: &App, found: &SearchResult, canvas: &mut Canvas<'_>, area: Rec
 /// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
-    if let Some((_, Some(error))) = &app.seeking.typing {
+    if let Some((_, Some(error))) = &app.optimizer.typing {
         return error.clone();
     }
     match row_under_cursor(app) {

@@ -27,7 +27,7 @@ fn question(app: &App) -> Option<(Question, &'static Metric)> {
     if app.view != View::Main || app.size.0 < layout::BESIDE_FROM || layout::areas(app).outlook.height == 0 {
         return None;
     }
-    let wanted = [app.outlook.changed, app.sweeping.across, Some(Knob::Concurrency), Some(Knob::Tp)];
+    let wanted = [app.outlook.changed, app.sweep.across, Some(Knob::Concurrency), Some(Knob::Tp)];
     let across = wanted.into_iter().flatten().find(|knob| sweep::can_be_swept(app, *knob))?;
     let metric = app.selected_metric()?;
     let (generation, targets) = (app.generation, app.contenders());

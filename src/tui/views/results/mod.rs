@@ -135,9 +135,9 @@ pub(super) fn click(app: &mut App, inner: Rect, (column, row): (u16, u16)) -> Op
     let here = app.headline().map(Place::Above).or(here);
     let place = place_at(app, inner, column, row)?;
     match place {
-        Place::Above(line) => app.above = Some(line),
+        Place::Above(line) => app.headline = Some(line),
         Place::Figure(figure) => {
-            app.above = None;
+            app.headline = None;
             app.figure = figure;
         }
         Place::Folded(section) => fold(app, section),

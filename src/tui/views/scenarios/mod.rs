@@ -87,8 +87,8 @@ impl App {
             view_row: self.view_row,
             toggled: self.toggled.clone(),
             column: self.column,
-            sweeping: self.sweeping.clone(),
-            trading: self.trading.clone(),
+            sweep: self.sweep.clone(),
+            frontier: self.frontier.clone(),
         }
     }
 
@@ -104,14 +104,14 @@ impl App {
         self.pane = place.pane;
         self.knob = place.knob;
         self.figure = place.figure;
-        self.above = None;
+        self.headline = None;
         self.scroll = place.scroll;
         self.view_scroll = place.view_scroll;
         self.view_row = place.view_row;
         self.toggled = place.toggled;
         self.column = place.column;
-        self.sweeping = place.sweeping;
-        self.trading = place.trading;
+        self.sweep = place.sweep;
+        self.frontier = place.frontier;
     }
 
     /// Every tab in its current state, for the session.

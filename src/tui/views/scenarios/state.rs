@@ -4,7 +4,7 @@ use crate::demo::Pane;
 use crate::demo::View;
 use crate::tui::app::snapshot::{Snapshot, TabId};
 use crate::tui::views::frontier::state::FrontierSettings;
-use crate::tui::views::sweep::state::Sweeping;
+use crate::tui::views::sweep::state::SweepSettings;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::Knob;
 use std::collections::BTreeSet;
@@ -57,9 +57,9 @@ pub struct Place {
     /// The column under the cursor of a table that has columns.
     pub column: usize,
     /// Settings and cursor of the sweep.
-    pub sweeping: Sweeping,
+    pub sweep: SweepSettings,
     /// Settings and cursor of the frontier.
-    pub trading: FrontierSettings,
+    pub frontier: FrontierSettings,
 }
 
 impl Default for Place {
@@ -75,8 +75,8 @@ impl Default for Place {
             view_row: 0,
             toggled: BTreeSet::new(),
             column: 0,
-            sweeping: Sweeping::default(),
-            trading: FrontierSettings::default(),
+            sweep: SweepSettings::default(),
+            frontier: FrontierSettings::default(),
         }
     }
 }

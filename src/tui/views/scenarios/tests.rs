@@ -176,13 +176,13 @@ fn each_tab_keeps_its_own_sweep_knobs_and_cursor() {
     let mut h = TestApp::new();
     h.keys("Wjj/concurrency<Enter>4").work();
     h.keys("<Right><Right>");
-    let cursor = h.app.sweeping.cursor;
+    let cursor = h.app.sweep.cursor;
     assert!(cursor.is_some());
     h.keys("T<Tab><Right>").work();
-    assert_ne!(h.app.sweeping.across, None);
+    assert_ne!(h.app.sweep.across, None);
     h.keys("[").work();
-    assert_eq!((h.app.view, h.app.sweeping.cursor), (View::Sweep, cursor));
-    assert_eq!(h.app.sweeping.across, None, "the other tab's knob stays there");
+    assert_eq!((h.app.view, h.app.sweep.cursor), (View::Sweep, cursor));
+    assert_eq!(h.app.sweep.across, None, "the other tab's knob stays there");
     h.keys("]").work();
-    assert_ne!(h.app.sweeping.across, None);
+    assert_ne!(h.app.sweep.across, None);
 }

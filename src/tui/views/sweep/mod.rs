@@ -6,7 +6,7 @@ pub(in crate::tui) mod heat;
 pub mod state;
 pub mod view;
 
-pub use state::{Curves, Question, Sweeping};
+pub use state::{Curves, Question, SweepSettings};
 
 use std::sync::Arc;
 
@@ -117,14 +117,14 @@ pub(in crate::tui) fn knobs(app: &App) -> Vec<Knob> {
 #[must_use]
 pub fn across(app: &App) -> Option<Knob> {
     let here = Some(app.selected_knob()).filter(|knob| *knob != Knob::Engine);
-    let wanted = [app.sweeping.across, here, Some(Knob::Tp), Some(Knob::Microbatch)];
+    let wanted = [app.sweep.across, here, Some(Knob::Tp), Some(Knob::Microbatch)];
     wanted.into_iter().flatten().find(|knob| can_be_swept(app, *knob)).or_else(|| knobs(app).first().copied())
 }
 
 /// The knob of the vertical axis.
 #[must_use]
 pub fn against(app: &App) -> Option<Knob> {
-    app.sweeping.against.filter(|knob| Some(*knob) != across(app) && can_be_swept(app, *knob))
+    app.sweep.against.filter(|knob| Some(*knob) != across(app) && can_be_swept(app, *knob))
 }
 
 /// The scenario at which the sweep starts. If the layout is swept, replicas are derived from it, as in every search.
@@ -174,16 +174,16 @@ pub(in crate::tui) fn order(app: &App, question: &Question, metric: &'static Met
 pub(in crate::tui) fn clamp_cursor(app: &mut App) {
     let Some(curves) = app.queries.sweep.answer() else { return };
     let last = (curves.across.values.len().saturating_sub(1), curves.rows().saturating_sub(1));
-    let curve = app.sweeping.curve.min(curves.curves.len().saturating_sub(1));
-    app.sweeping.curve = curve;
-    app.sweeping.cursor = app.sweeping.cursor.map(|(column, row)| (column.min(last.0), row.min(last.1)));
+    let curve = app.sweep.curve.min(curves.curves.len().saturating_sub(1));
+    app.sweep.curve = curve;
+    app.sweep.cursor = app.sweep.cursor.map(|(column, row)| (column.min(last.0), row.min(last.1)));
 }
 
 /// Column and row of the point under the cursor, initially of the scenario.
 #[must_use]
 pub fn cursor(app: &App, curves: &Curves) -> (usize, usize) {
     let here = curves.curves.first().and_then(|(_, grid)| grid.here).map(|point| curves.place(point));
-    app.sweeping.cursor.or(here).unwrap_or_default()
+    app.sweep.cursor.or(here).unwrap_or_default()
 }
 
 /// Moves the cursor.
@@ -193,16 +193,16 @@ fn go(app: &mut App, (across, up): (i32, i32)) {
     let to = |from: usize, by: i32, count: usize| from.saturating_add_signed(by as isize).min(count.saturating_sub(1));
     if curves.against.is_none() {
         // Curves are ordered as in the legend.
-        app.sweeping.curve = to(app.sweeping.curve, -up, curves.curves.len());
+        app.sweep.curve = to(app.sweep.curve, -up, curves.curves.len());
     }
-    app.sweeping.cursor = Some((to(column, across, curves.across.values.len()), to(row, up, curves.rows())));
+    app.sweep.cursor = Some((to(column, across, curves.across.values.len()), to(row, up, curves.rows())));
 }
 
 /// The setup of the point under the cursor, and the candidate with its full result. `None` if the point is not
 /// possible.
 #[must_use]
 pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
-    let curve = if curves.against.is_some() { 0 } else { app.sweeping.curve };
+    let curve = if curves.against.is_some() { 0 } else { app.sweep.curve };
     let (target, _) = curves.curves.get(curve)?;
     let (parts, from) = applying::resolve(&app.library, target, &app.now.setup)?;
     let (column, row) = cursor(app, curves);
@@ -225,8 +225,8 @@ fn apply(app: &mut App, effects: &mut Vec<Effect>) {
         Some((setup, _)) => applying::apply_setup(app, setup, effects),
         None => fail(app, "this point does not exist: the target or its profile does not support these values"),
     }
-    app.sweeping.cursor = None;
-    app.sweeping.curve = 0;
+    app.sweep.cursor = None;
+    app.sweep.curve = 0;
 }
 
 /// Selects the next or previous knob of the horizontal axis.
@@ -234,7 +234,7 @@ fn turn_across(app: &mut App, by: i32) {
     let all = knobs(app);
     let at = across(app).and_then(|knob| all.iter().position(|known| *known == knob)).unwrap_or_default();
     let to = (at as i64 + i64::from(by)).rem_euclid(all.len().max(1) as i64);
-    choose(app, all.get(to as usize).copied(), app.sweeping.against);
+    choose(app, all.get(to as usize).copied(), app.sweep.against);
 }
 
 /// Knobs for the vertical axis. Engines are excluded, because they are not compared on one color scale.
@@ -258,5 +258,6 @@ fn turn_against(app: &mut App, by: i32) {
 
 /// Sweeps over these knobs.
 pub(in crate::tui) fn choose(app: &mut App, across: Option<Knob>, against: Option<Knob>) {
-    app.sweeping = Sweeping { across, against: against.filter(|knob| Some(*knob) != across), ..Sweeping::default() };
+    app.sweep =
+        SweepSettings { across, against: against.filter(|knob| Some(*knob) != across), ..SweepSettings::default() };
 }

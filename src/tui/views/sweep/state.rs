@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Settings of the view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sweeping {
+pub struct SweepSettings {
     /// The knob of the horizontal axis; the selected knob if unset.
     pub across: Option<Knob>,
     /// The knob of the vertical axis, for a heat map.

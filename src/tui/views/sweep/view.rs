@@ -45,7 +45,7 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let (picture, reading) = split(inner);
     match &curves.against {
-        None => plot(curves, Some((sweep::cursor(app, curves).0, app.sweeping.curve))).draw(canvas, picture),
+        None => plot(curves, Some((sweep::cursor(app, curves).0, app.sweep.curve))).draw(canvas, picture),
         Some(_) => heat(app, curves).draw(canvas, picture),
     }
     read(app, curves, canvas, reading);
@@ -208,7 +208,7 @@ fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
     let (dim, value) = (canvas.role(Role::Dim), canvas.role(Role::Value));
     if curves.curves.len() > 1 && curves.against.is_none() {
         let names = curves.curves.iter().map(|(name, _)| &**name);
-        let Some(below) = legend(canvas, area, names, app.sweeping.curve) else { return };
+        let Some(below) = legend(canvas, area, names, app.sweep.curve) else { return };
         y = below;
     }
     let (column, row) = sweep::cursor(app, curves);
@@ -332,6 +332,6 @@ pub(super) fn click(app: &mut App, (column, row): (u16, u16)) -> Option<Action> 
     };
     let place = place?;
     let again = sweep::cursor(app, &curves) == place;
-    app.sweeping.cursor = Some(place);
+    app.sweep.cursor = Some(place);
     again.then_some(Action::Accept)
 }

@@ -76,7 +76,7 @@ impl App {
     /// Replaces a pending analytical estimate with the cached simulation, if there is one.
     pub(in crate::tui) fn replace(&self, answer: &mut Answer) {
         let Some(scenario) = answer.scenario.as_ref().filter(|_| answer.pending) else { return };
-        if let Some(run) = self.known.of(&event::unpriced(scenario.clone())) {
+        if let Some(run) = self.simulations.of(&event::unpriced(scenario.clone())) {
             let estimate = run.estimate_of(scenario);
             answer.simulated(estimate);
         }
@@ -94,7 +94,7 @@ impl App {
     /// The cached simulation of the current scenario.
     #[must_use]
     pub fn current_run(&self) -> Option<&Arc<Run>> {
-        self.known.of(&self.simulated_scenario()?)
+        self.simulations.of(&self.simulated_scenario()?)
     }
 }
 
@@ -102,7 +102,7 @@ impl App {
 /// is shown.
 pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let wanted = (app.answer.pending || app.view == View::Timeline).then(|| app.simulated_scenario()).flatten();
-    let unknown = wanted.clone().filter(|scenario| app.known.of(scenario).is_none());
+    let unknown = wanted.clone().filter(|scenario| app.simulations.of(scenario).is_none());
     let queries = &mut app.queries;
     match unknown {
         Some(scenario) => queries.simulation.ask(Arc::new(scenario), &mut queries.serial, effects, |scenario| {
@@ -130,7 +130,7 @@ pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 pub(in crate::tui) fn cache_simulation(app: &mut App) {
     let query = &app.queries.simulation;
     let (Some(scenario), Some(run)) = (query.question().cloned(), query.answer().cloned()) else { return };
-    app.known.keep(scenario, run);
+    app.simulations.keep(scenario, run);
     let mut answer = std::mem::replace(&mut app.answer, Answer::empty());
     app.replace(&mut answer);
     app.answer = answer;
