@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::tui::app::{App, Overlay};
 use crate::tui::input::keymap::{Action, BINDINGS, Binding, Mode, rows};
-use crate::tui::theme::Role;
+use crate::tui::theme::{Glyphs, Role};
 use crate::tui::widgets::draw::{Canvas, wrap};
 
 enum Row {
@@ -46,7 +46,7 @@ fn topic(action: Action) -> &'static str {
 
 fn build(app: &App) -> Vec<Row> {
     let below = app.mode_below();
-    let width = usize::from(area(app).width.saturating_sub(4));
+    let width = usize::from(area(app.size).width.saturating_sub(4));
     let room = width.saturating_sub(usize::from(KEYS + 2));
     let mut shown: Vec<*const Binding> = Vec::new();
     let mut all = Vec::new();
@@ -88,8 +88,8 @@ fn build(app: &App) -> Vec<Row> {
     all
 }
 
-fn area(app: &App) -> Rect {
-    let (columns, height) = app.size;
+fn area(size: (u16, u16)) -> Rect {
+    let (columns, height) = size;
     let width = columns.min(106);
     Rect::new((columns - width) / 2, 1, width, height.saturating_sub(2))
 }
@@ -97,18 +97,18 @@ fn area(app: &App) -> Rect {
 /// Total and visible rows.
 #[must_use]
 pub fn extent(app: &App) -> (usize, usize) {
-    (build(app).len(), usize::from(area(app).height.saturating_sub(2)))
+    (build(app).len(), usize::from(area(app.size).height.saturating_sub(2)))
 }
 
 /// Width of the keys.
 const KEYS: u16 = 18;
 
 /// Formats the keys of a row; if there are many, the first and the last.
-fn keys(app: &App, binding: &Binding) -> String {
+fn keys(glyphs: &Glyphs, binding: &Binding) -> String {
     const MAX_KEYS: usize = 4;
-    let names: Vec<&str> = binding.keys.iter().map(|key| app.glyphs.key(key)).collect();
+    let names: Vec<&str> = binding.keys.iter().map(|key| glyphs.key(key)).collect();
     match names.as_slice() {
-        [first, .., last] if names.len() > MAX_KEYS => format!("{first} {} {last}", app.glyphs.ellipsis),
+        [first, .., last] if names.len() > MAX_KEYS => format!("{first} {} {last}", glyphs.ellipsis),
         _ => names.join("  "),
     }
 }
@@ -116,7 +116,7 @@ fn keys(app: &App, binding: &Binding) -> String {
 /// Draws the dialog.
 pub fn help(app: &App, canvas: &mut Canvas<'_>) {
     let Some(Overlay::Help { scroll }) = &app.overlay else { return };
-    let area = area(app);
+    let area = area(app.size);
     canvas.clear(area);
     let inner = canvas.frame(area, "Help: keys", "Esc closes", true);
     let all = build(app);
@@ -128,7 +128,7 @@ pub fn help(app: &App, canvas: &mut Canvas<'_>) {
                 canvas.text(x, y, width, name, style);
             }
             Row::Key(binding, help) => {
-                let keys = keys(app, binding);
+                let keys = keys(&app.glyphs, binding);
                 let style = canvas.role(Role::Key);
                 canvas.text(x + 1, y, KEYS, &keys, style);
                 let style = canvas.role(Role::Text);

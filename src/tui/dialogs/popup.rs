@@ -124,8 +124,8 @@ pub(in crate::tui) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Pale
 }
 
 /// Draws the diff before writing: removed and added lines.
-pub(in crate::tui) fn write_back(app: &App, canvas: &mut Canvas<'_>, plan: &WritePlan, scroll: usize) {
-    let (columns, rows) = app.size;
+pub(in crate::tui) fn write_back(size: (u16, u16), canvas: &mut Canvas<'_>, plan: &WritePlan, scroll: usize) {
+    let (columns, rows) = size;
     let width = columns.saturating_sub(4).min(110);
     let lines: Vec<(Role, String)> = plan.lines();
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(rows.saturating_sub(4)).max(3);
@@ -206,8 +206,8 @@ const KEY: usize = 4;
 const LONGEST_KIND: u16 = 8;
 
 /// Draws the export dialog: formats, file, and errors.
-pub(in crate::tui) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
-    let (columns, rows) = app.size;
+pub(in crate::tui) fn export(size: (u16, u16), canvas: &mut Canvas<'_>, export: &Export) {
+    let (columns, rows) = size;
     let width = columns.saturating_sub(4).min(86);
     let trouble = wrap(export.error.as_deref().unwrap_or_default(), usize::from(width.saturating_sub(4)));
     // Errors are shown in full; the dialog grows downward for them.

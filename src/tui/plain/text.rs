@@ -137,7 +137,7 @@ fn overlay(app: &App) -> Option<String> {
             );
             let why = seek.found.as_ref().err().map(|why| format!("{why}\n")).unwrap_or_default();
             let rows = seek.rows().into_iter().skip(seek.cursor);
-            lead + &why + &numbered(rows.map(|row| goal::described(app, seek.metric, row)))
+            lead + &why + &numbered(rows.map(|row| goal::solution_text(app, seek.metric, row)))
         }
         Overlay::Export(export) => format!(
             "Export as {}: type a file name, or back to cancel. Current name: {}.\n{}",

@@ -85,7 +85,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
 /// Draws the whole screen, which must have been cleared.
 fn whole(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
     if !layout::fits(app.size) {
-        too_small(app, canvas);
+        too_small(app.size, canvas);
         return;
     }
     header(app, canvas, areas.header);
@@ -105,19 +105,19 @@ fn whole(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
         Some(Overlay::Help { .. }) => help::help(app, canvas),
         Some(Overlay::Finder(finder)) => popup::finder(app, canvas, finder),
         Some(Overlay::Palette(palette)) => popup::palette(app, canvas, palette),
-        Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, canvas, plan, *scroll),
+        Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app.size, canvas, plan, *scroll),
         Some(Overlay::Demos { cursor }) => popup::demos(app, canvas, *cursor),
-        Some(Overlay::Form(form)) => crate::tui::dialogs::form::view::draw(app, canvas, form),
+        Some(Overlay::Form(form)) => crate::tui::dialogs::form::view::draw(app.size, canvas, form),
         Some(Overlay::Goal(seek)) => crate::tui::dialogs::goal::draw(app, canvas, seek),
         Some(Overlay::Assistant) => crate::tui::views::assistant::view::draw(app, canvas),
         Some(Overlay::Detect) => crate::tui::dialogs::detecting::draw(app, canvas),
-        Some(Overlay::Export(export)) => popup::export(app, canvas, export),
+        Some(Overlay::Export(export)) => popup::export(app.size, canvas, export),
         None => {}
     }
 }
 
-fn too_small(app: &App, canvas: &mut Canvas<'_>) {
-    let (columns, rows) = app.size;
+fn too_small(size: (u16, u16), canvas: &mut Canvas<'_>) {
+    let (columns, rows) = size;
     let lines = [
         format!("{columns}x{rows} is too small"),
         format!("atlas needs {MIN_COLUMNS}x{MIN_ROWS}"),
@@ -182,7 +182,7 @@ fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Returns a note or an error, otherwise information on the item under the cursor.
-fn described(app: &App) -> (Role, Cow<'_, str>) {
+fn info_text(app: &App) -> (Role, Cow<'_, str>) {
     if let Some(prompt) = &app.prompt {
         return (Role::Error, prompt.error.as_deref().unwrap_or_default().into());
     }
@@ -202,7 +202,7 @@ fn described(app: &App) -> (Role, Cow<'_, str>) {
 /// Whether the information takes more than one line.
 #[must_use]
 pub fn is_multiline(app: &App) -> bool {
-    needs_more_lines(app, &described(app).1)
+    needs_more_lines(app, &info_text(app).1)
 }
 
 fn needs_more_lines(app: &App, text: &str) -> bool {
@@ -218,7 +218,7 @@ const ABOUT_LINES: usize = 2;
 /// never cut off.
 fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let width = area.width.saturating_sub(2);
-    let (role, text) = described(app);
+    let (role, text) = info_text(app);
     let style = canvas.role(role);
     if !needs_more_lines(app, &text) {
         canvas.text(area.x + 1, area.y, width, &text, style);

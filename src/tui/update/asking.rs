@@ -7,12 +7,12 @@ use crate::tui::message::Effect;
 use crate::tui::update::showing;
 use crate::tui::update::status::{fail, note};
 use crate::tui::views::race;
-use atlas_assistant::{Intent, Question};
+use atlas_assistant::{Intent, Known, Question};
 use atlas_plan::knob::{Knob, Setting};
 
 /// Carries out a typed question.
 pub(in crate::tui) fn ask(app: &mut App, question: &Question, effects: &mut Vec<Effect>) {
-    let known = race::known(app);
+    let known = Known::of(&app.library);
     let workload = match question.workload(&known) {
         Ok(found) => found.map(|workload| Arc::from(workload.name.as_str())),
         Err(trouble) => return fail(app, trouble.to_string()),

@@ -207,9 +207,9 @@ fn row_at(app: &App, y: u16) -> Option<usize> {
 }
 
 /// Wraps lines that are too long for the screen. Continuation lines are indented.
-pub(super) fn wrapped(app: &App, lines: Vec<(Role, String)>) -> Vec<(Role, String)> {
+pub(super) fn wrapped(size: (u16, u16), lines: Vec<(Role, String)>) -> Vec<(Role, String)> {
     // The frame and a column of padding on either side.
-    let width = usize::from(app.size.0.saturating_sub(4));
+    let width = usize::from(size.0.saturating_sub(4));
     let broken = |(role, line): (Role, String)| {
         if line.width() <= width {
             return vec![(role, line)];

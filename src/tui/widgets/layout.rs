@@ -13,7 +13,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::app::{App, PANES, Pane, View};
+use crate::tui::app::{Answer, App, PANES, Pane, View};
 
 /// Minimum number of columns of a usable screen.
 pub const MIN_COLUMNS: u16 = 40;
@@ -167,8 +167,8 @@ pub fn areas(app: &App) -> Areas {
 }
 
 /// Number of rows that the phases need.
-fn phase_rows(app: &App) -> u16 {
-    let phases = app.answer.workload.as_ref().map_or(0, |workload| workload.phases.len());
+fn phase_rows(answer: &Answer) -> u16 {
+    let phases = answer.workload.as_ref().map_or(0, |workload| workload.phases.len());
     if phases == 0 { 0 } else { u16::try_from(phases + 5).unwrap_or(u16::MAX) }
 }
 
@@ -192,7 +192,7 @@ fn divide_lower(app: &App, areas: &mut Areas) {
     let wanted = crate::tui::views::results::figure_rows(app, results.width.saturating_sub(2)) + 2;
     let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
     let advised = app.answer.detail().is_some();
-    let phases = phase_rows(app);
+    let phases = phase_rows(&app.answer);
     if app.past.len() + app.future.len() > 0 && results.height >= wanted.min(RESULTS_ROWS).saturating_add(HISTORY_ROWS)
     {
         areas.history = split_bottom(results, HISTORY_ROWS);
@@ -221,7 +221,7 @@ fn divide_side_column(app: &App, areas: &mut Areas, mut column: Rect) {
         areas.phases = column;
         return;
     }
-    areas.phases = split_bottom(&mut column, phase_rows(app));
+    areas.phases = split_bottom(&mut column, phase_rows(&app.answer));
     let edited = app.past.len() + app.future.len() > 0;
     areas.history = split_bottom(&mut column, if edited { HISTORY_ROWS } else { 0 });
     let parts = u16::try_from(crate::tui::views::breakdown::blocks::pane_rows(app) + 2).unwrap_or(u16::MAX);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{EntryKind, Form, Key, offer, profile};
 use crate::tui::app::App;
+use atlas_config::library::Library;
 use atlas_config::{Mode, Target, Workload};
 use atlas_document::Diagnostics;
 use atlas_plan::scenario::Parts;
@@ -50,14 +51,14 @@ pub(super) fn begin(app: &App, kind: EntryKind) -> Vec<(Key, String)> {
 }
 
 /// The entry as YAML.
-pub(super) fn text(app: &App, form: &Form) -> String {
+pub(super) fn text(library: &Library, form: &Form) -> String {
     let quoted = |key: Key| yaml(form.value(key));
     let plain = |key: Key| form.value(key);
     match form.kind {
         EntryKind::Offer => offer::text(form),
         EntryKind::Profile => profile::text(form),
         EntryKind::Target => {
-            let sheet = app.library.catalog().accelerator(plain(Key::Accelerator)).ok();
+            let sheet = library.catalog().accelerator(plain(Key::Accelerator)).ok();
             let vendor = sheet.as_ref().map_or_else(|| "unknown".to_owned(), |sheet| sheet.vendor.clone());
             let memory = sheet.as_ref().map_or(0.0, |sheet| sheet.memory.gb);
             format!(
@@ -104,8 +105,8 @@ pub(super) fn first_problem(app: &App, form: &Form) -> Option<String> {
     let name = form.value(Key::Name);
     let library = &app.library;
     let taken = match form.kind {
-        EntryKind::Offer => return offer::first_problem(app, form),
-        EntryKind::Profile => return profile::first_problem(app, form),
+        EntryKind::Offer => return offer::first_problem(&app.library, form),
+        EntryKind::Profile => return profile::first_problem(&app.library, form),
         EntryKind::Target => library.target(name).is_ok(),
         EntryKind::Workload => library.workload(name).is_ok(),
     };
@@ -113,7 +114,7 @@ pub(super) fn first_problem(app: &App, form: &Form) -> Option<String> {
         let why = if taken { "an entry with this name already exists" } else { "type a name" };
         return Some(format!("name: {why}"));
     }
-    let (mut problems, text) = (Diagnostics::new(), text(app, form));
+    let (mut problems, text) = (Diagnostics::new(), text(&app.library, form));
     let found = match form.kind {
         EntryKind::Offer | EntryKind::Profile => return None,
         EntryKind::Target => {

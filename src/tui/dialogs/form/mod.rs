@@ -25,6 +25,7 @@ use crate::tui::app::{App, Overlay};
 use crate::tui::dialogs::write_back::{Rewrite, WritePlan};
 use crate::tui::update::status::fail;
 use crate::tui::widgets::line::Line;
+use atlas_config::library::Library;
 use atlas_core::plan::PriceBasis;
 use atlas_document::Origin;
 
@@ -68,14 +69,14 @@ impl Key {
     }
 
     /// The names from which the user can choose.
-    fn choices(self, app: &App) -> Vec<String> {
+    fn choices(self, library: &Library) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         match self {
-            Key::Accelerator => app.library.catalog().accelerators().iter().map(|sheet| sheet.id.clone()).collect(),
-            Key::Model => app.library.catalog().models().iter().map(|model| model.id.to_string()).collect(),
+            Key::Accelerator => library.catalog().accelerators().iter().map(|sheet| sheet.id.clone()).collect(),
+            Key::Model => library.catalog().models().iter().map(|model| model.id.to_string()).collect(),
             Key::Mode => words(&["inference", "training"]),
             Key::Basis => PriceBasis::RENTS.iter().map(|basis| basis.name().to_owned()).collect(),
-            Key::Target => app.library.targets().iter().map(|target| target.name.to_string()).collect(),
+            Key::Target => library.targets().iter().map(|target| target.name.to_string()).collect(),
             Key::Precision => words(&["bf16", "fp8", "fp16", "mxfp8", "mxfp4", "int8", "int4"]),
             _ => Vec::new(),
         }
@@ -130,7 +131,7 @@ fn check(app: &App, form: &mut Form) {
 fn matches(app: &App, field: &Field) -> Vec<String> {
     let typed = field.line.text().to_lowercase();
     let words: Vec<&str> = typed.split_whitespace().collect();
-    let all = field.key.choices(app);
+    let all = field.key.choices(&app.library);
     let exact = all.contains(&typed);
     let known = |choice: &String| exact || words.iter().all(|word| choice.to_lowercase().contains(word));
     all.into_iter().filter(known).collect()
@@ -151,7 +152,7 @@ fn complete(app: &App, form: &mut Form) {
     let Some(field) = form.fields.get_mut(form.cursor) else { return };
     let typed = field.line.text().trim().to_owned();
     let found = matches(app, field);
-    let known = field.key.choices(app).contains(&typed);
+    let known = field.key.choices(&app.library).contains(&typed);
     let file = (typed.contains('/') || typed.ends_with(".json")) && field.key == Key::Model;
     if let Some(first) = found.into_iter().next().filter(|_| !known && !file) {
         field.line = Line::new(first);
@@ -177,7 +178,7 @@ pub(in crate::tui) fn accept(app: &mut App) {
     let before = known.unwrap_or_default().to_owned();
     let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
     let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-    let after = format!("{before}{end}{gap}{}", entry::text(app, &form));
+    let after = format!("{before}{end}{gap}{}", entry::text(&app.library, &form));
     let plan = WritePlan { files: vec![Rewrite { path, before, after }], left: Vec::new() };
     app.status = None;
     app.overlay = Some(Overlay::WriteBack { plan: Arc::new(plan), scroll: 0 });

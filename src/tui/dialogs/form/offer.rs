@@ -4,6 +4,7 @@ use super::yaml::{decoded, yaml};
 use super::{Form, Key};
 use crate::tui::app::App;
 use atlas_catalog::price::Price;
+use atlas_config::library::Library;
 use atlas_core::count::Count;
 use atlas_core::plan::PriceBasis;
 use atlas_document::Diagnostics;
@@ -51,7 +52,7 @@ fn quoted(date: &str) -> String {
 }
 
 /// The first problem of the offer, in one line.
-pub(super) fn first_problem(app: &App, form: &Form) -> Option<String> {
+pub(super) fn first_problem(library: &Library, form: &Form) -> Option<String> {
     if form.value(Key::Provider).is_empty() {
         return Some("provider: type a name".to_owned());
     }
@@ -64,5 +65,5 @@ pub(super) fn first_problem(app: &App, form: &Form) -> Option<String> {
         return Some(problem.message.clone());
     }
     let accelerator = price?.accelerator;
-    app.library.catalog().accelerator(&accelerator).err().map(|problem| problem.message)
+    library.catalog().accelerator(&accelerator).err().map(|problem| problem.message)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Form, Key};
 use crate::tui::app::App;
+use atlas_config::library::Library;
 use atlas_config::profile::stem_for;
 use atlas_config::{Efficiency, Factors, Profile};
 use atlas_document::Diagnostics;
@@ -42,13 +43,13 @@ pub(super) fn stem(form: &Form) -> String {
 }
 
 /// The first problem of the profile, in one line.
-pub(super) fn first_problem(app: &App, form: &Form) -> Option<String> {
+pub(super) fn first_problem(library: &Library, form: &Form) -> Option<String> {
     let target = form.value(Key::Target);
-    if let Err(problem) = app.library.target(target) {
+    if let Err(problem) = library.target(target) {
         return Some(problem.message);
     }
     let stem = stem(form);
-    let own = app.library.profiles().find(|profile| *profile.name == *stem && !profile.origin.is_built_in());
+    let own = library.profiles().find(|profile| *profile.name == *stem && !profile.origin.is_built_in());
     if let Some(profile) = own {
         return Some(format!("{target} already has a profile: {}", profile.origin.file));
     }

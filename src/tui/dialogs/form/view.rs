@@ -3,7 +3,6 @@
 use ratatui::layout::Rect;
 
 use super::{EntryKind, Form};
-use crate::tui::app::App;
 use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, wrap};
 
@@ -14,8 +13,8 @@ const MATCHES: u16 = 6;
 const TROUBLE: u16 = 3;
 
 /// Draws the form.
-pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
-    let (columns, rows) = app.size;
+pub(in crate::tui) fn draw(size: (u16, u16), canvas: &mut Canvas<'_>, form: &Form) {
+    let (columns, rows) = size;
     let fields = u16::try_from(form.fields.len()).unwrap_or(u16::MAX);
     let width = columns.saturating_sub(4).min(86);
     let height = (fields + MATCHES + TROUBLE + 4).min(rows.saturating_sub(2));

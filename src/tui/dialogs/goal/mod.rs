@@ -8,7 +8,7 @@ pub use state::{GoalSeek, RankChange};
 
 use ratatui::layout::Rect;
 
-use crate::tui::app::{App, Change, Overlay};
+use crate::tui::app::{Answer, App, Change, Overlay};
 use crate::tui::message::Effect;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
@@ -38,14 +38,14 @@ pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> boo
     let before = seek.line.text().to_owned();
     change(&mut seek.line);
     if seek.line.text() != before {
-        seek.found = seek_goal(app, seek.metric, seek.line.text());
+        seek.found = seek_goal(&app.answer, seek.metric, seek.line.text());
         seek.cursor = 0;
     }
     app.overlay = Some(Overlay::Goal(seek));
 }
 
-fn seek_goal(app: &App, metric: &'static Metric, text: &str) -> Result<Goal, String> {
-    let (Some(scenario), Some(parts)) = (&app.answer.scenario, &app.answer.parts) else {
+fn seek_goal(answer: &Answer, metric: &'static Metric, text: &str) -> Result<Goal, String> {
+    let (Some(scenario), Some(parts)) = (&answer.scenario, &answer.parts) else {
         return Err("no scenario".to_owned());
     };
     match Condition::on(metric, &format!("<={text}")) {
@@ -95,7 +95,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) 
         let after = flip.map_or_else(String::new, |flip| format!("  {}", flip.text()));
         GoalRow {
             name: name(way),
-            change: change(app, way) + &after,
+            change: change(&app.answer, way) + &after,
             figure: seek.metric.brief(way.value),
             hardware: matches!(way.lever, Lever::Hardware(_)),
         }
@@ -159,9 +159,9 @@ fn introduction(metric: &Metric, goal: &Goal) -> String {
 
 /// A change in words, with the resulting value of the metric.
 #[must_use]
-pub fn described(app: &App, metric: &Metric, (way, flip): (&Solution, Option<&RankChange>)) -> String {
+pub fn solution_text(app: &App, metric: &Metric, (way, flip): (&Solution, Option<&RankChange>)) -> String {
     let after = flip.map_or_else(String::new, |flip| format!(", {}", flip.text()));
-    format!("{} {}: {} {}{after}", name(way), change(app, way), metric.label, metric.brief(way.value))
+    format!("{} {}: {} {}{after}", name(way), change(&app.answer, way), metric.label, metric.brief(way.value))
 }
 
 fn name(way: &Solution) -> &'static str {
@@ -172,10 +172,10 @@ fn name(way: &Solution) -> &'static str {
 }
 
 /// Old and new value.
-fn change(app: &App, way: &Solution) -> String {
+fn change(answer: &Answer, way: &Solution) -> String {
     match (way.lever, &way.setting, way.factor) {
         (Lever::Knob(knob), Some(setting), _) => {
-            let now = app.answer.scenario.as_ref().map(|scenario| scenario.get(knob).to_string());
+            let now = answer.scenario.as_ref().map(|scenario| scenario.get(knob).to_string());
             let unit = knob.spec().unit;
             let number = match setting {
                 Setting::Number(value) if value.fract() == 0.0 => setting.to_string(),

@@ -14,9 +14,9 @@ use crate::tui::input::keymap::{self, Action};
 use crate::tui::message::Effect;
 use crate::tui::tour;
 use crate::tui::update::{asking, showing, status};
-use crate::tui::views::{assistant, edits, race, sweep};
+use crate::tui::views::{assistant, edits, sweep};
 use crate::tui::widgets::line::Line;
-use atlas_assistant::{Intent, ParseError, Question, offline, parse};
+use atlas_assistant::{Intent, Known, ParseError, Question, offline, parse};
 use atlas_core::sort;
 use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::KNOBS;
@@ -240,7 +240,7 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     let mut ranked: Vec<((u8, usize), Command)> =
         all.iter().filter_map(|command| Some((match_rank(command, &words)?, command.clone()))).collect();
     sort::by_key(&mut ranked, |(tier, _)| *tier);
-    let known = race::known(app);
+    let known = Known::of(&app.library);
     let parsed = parse(typed, &known);
     let trouble = parsed.as_ref().err().map(ToString::to_string);
     // A command with that name comes before a question with that text.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::tui::app::{App, Overlay};
 use crate::tui::message::Effect;
 use crate::tui::update::status::{fail, note};
+use atlas_config::library::Library;
 use atlas_document::parse::parse;
 use atlas_document::{Diagnostics, Node, Origin, Value};
 use atlas_plan::knob::{FileLocation, Knob, Setting};
@@ -58,7 +59,7 @@ fn plan(app: &App) -> Result<WritePlan, Refusal> {
                 continue;
             }
         };
-        let file = rewrite(app, &mut plan.files, origin)?;
+        let file = rewrite(&app.library, &mut plan.files, origin)?;
         let changed = set(&file.after, name, path, &yaml(setting));
         file.after = changed.ok_or_else(|| {
             format!("{} of {name} cannot be changed safely in {origin}; press e to edit the file", knob.name())
@@ -84,7 +85,7 @@ fn place(knob: Knob, path: &'static [&'static str], document: &Node) -> &'static
 }
 
 /// The rewrite of a file, created if there is none yet.
-fn rewrite<'p>(app: &App, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Result<&'p mut Rewrite, Refusal> {
+fn rewrite<'p>(library: &Library, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Result<&'p mut Rewrite, Refusal> {
     if let Some(path) = origin.file.strip_prefix(Origin::BUILT_IN) {
         return Err(Refusal::BuiltIn(PathBuf::from(path), origin.at.line.max(1)));
     }
@@ -93,7 +94,7 @@ fn rewrite<'p>(app: &App, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Resul
     let index = match known {
         Some(index) => index,
         None => {
-            let text = app.library.text(&origin.file).ok_or_else(|| format!("{} is not loaded", origin.file))?;
+            let text = library.text(&origin.file).ok_or_else(|| format!("{} is not loaded", origin.file))?;
             files.push(Rewrite { path, before: text.to_owned(), after: text.to_owned() });
             files.len() - 1
         }

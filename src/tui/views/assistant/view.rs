@@ -19,8 +19,8 @@ pub(super) struct Row {
 /// Maximum number of columns.
 const MAX_WIDTH: u16 = 110;
 
-fn area(app: &App) -> Rect {
-    let (columns, rows) = app.size;
+fn area(size: (u16, u16)) -> Rect {
+    let (columns, rows) = size;
     let width = columns.saturating_sub(2).min(MAX_WIDTH);
     let height = rows.saturating_sub(2);
     Rect::new((columns - width) / 2, (rows - height) / 2, width, height)
@@ -28,7 +28,7 @@ fn area(app: &App) -> Rect {
 
 /// Number of lines of the conversation that fit.
 pub(super) fn visible_lines(app: &App) -> usize {
-    usize::from(area(app).height.saturating_sub(4))
+    usize::from(area(app.size).height.saturating_sub(4))
 }
 
 fn turn_rows(turn: &Turn, width: usize) -> Vec<Row> {
@@ -70,7 +70,7 @@ fn escaped_rows(text: &str, width: usize, role: Role) -> Vec<Row> {
 
 /// All lines of the conversation.
 pub(super) fn lines(app: &App) -> Vec<Row> {
-    let width = usize::from(area(app).width.saturating_sub(4));
+    let width = usize::from(area(app.size).width.saturating_sub(4));
     if app.assistant.turns.is_empty() && super::pending(app).is_none() {
         let lead = "Ask about the current scenario, or name another one. All figures are computed offline. Start a \
              question with ! to send it to the endpoint in ATLAS_ASSISTANT_URL, or with !! to show the request only.";
@@ -94,14 +94,14 @@ pub(super) fn lines(app: &App) -> Vec<Row> {
 
 /// Index of the first line of the last turn.
 pub(super) fn last_turn(app: &App) -> usize {
-    let width = usize::from(area(app).width.saturating_sub(4));
+    let width = usize::from(area(app.size).width.saturating_sub(4));
     let before = app.assistant.turns.len().saturating_sub(1);
     app.assistant.turns.iter().take(before).map(|turn| turn_rows(turn, width).len()).sum()
 }
 
 /// Draws the pane.
 pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>) {
-    let area = area(app);
+    let area = area(app.size);
     canvas.clear(area);
     let inner = canvas.frame(area, "Assistant", "Enter asks or applies, ↑ previous question, Ctrl-Y copies", true);
     let rows = lines(app);

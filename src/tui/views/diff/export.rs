@@ -3,7 +3,7 @@
 use super::{Row, rows_of};
 use crate::tui::app::App;
 use crate::tui::dialogs::export::parts::titled;
-use crate::tui::views::results::described;
+use crate::tui::views::results::change_text;
 use atlas_report::document::Document;
 use atlas_report::study::{Block, Cell, Grid};
 use atlas_report::table::Align;
@@ -28,7 +28,7 @@ pub(in crate::tui) fn document(app: &App) -> Document {
                     value.map_or_else(|| Cell::text("–"), |value| Cell::figure(metric.show(value), value))
                 };
                 let change = match (before, after) {
-                    (Some(before), Some(after)) => described(&app.glyphs, metric, *before, *after),
+                    (Some(before), Some(after)) => change_text(&app.glyphs, metric, *before, *after),
                     _ => String::new(),
                 };
                 rows.push(vec![Cell::text(metric.label), cell(before), cell(after), Cell::text(change)]);

@@ -200,9 +200,9 @@ const CHANGE: usize = 14;
 const WORD: usize = 12;
 
 /// Formats a value with the precision of the scenario's own value.
-fn format_value(app: &App, metric: &Metric, value: Option<f64>) -> String {
+fn format_value(answer: &Answer, metric: &Metric, value: Option<f64>) -> String {
     let Some(value) = value else { return "–".to_owned() };
-    let limited = match (&app.answer.scenario, &app.answer.outcome) {
+    let limited = match (&answer.scenario, &answer.outcome) {
         (Some(scenario), Ok(estimate)) => digits::has_wide_interval(metric, scenario, estimate),
         _ => false,
     };
@@ -226,7 +226,7 @@ fn cells(app: &App, canvas: &Canvas<'_>, row: &Row) -> Option<Cells> {
         }
         Row::Figure(metric, before, after) => Some(Cells {
             name: metric.label.to_owned(),
-            sides: [*before, *after].map(|value| format_value(app, metric, value)),
+            sides: [*before, *after].map(|value| format_value(&app.answer, metric, value)),
             change: before
                 .zip(*after)
                 .map(|(before, after)| crate::tui::views::results::change(canvas, metric, before, after)),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{Spec, Tab};
 use crate::demo::Setup;
-use crate::tui::app::App;
+use crate::tui::app::{Answer, App};
 use crate::tui::input::keymap::Action;
 use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
@@ -112,14 +112,14 @@ impl Job for Work {
 
 /// The pairs of metrics that apply to the current scenario.
 #[must_use]
-pub fn pairs(app: &App) -> Vec<&'static Pair> {
-    app.answer.scenario.as_ref().map(|scenario| Pair::of(scenario).collect()).unwrap_or_default()
+pub fn pairs(answer: &Answer) -> Vec<&'static Pair> {
+    answer.scenario.as_ref().map(|scenario| Pair::of(scenario).collect()).unwrap_or_default()
 }
 
 /// The pair that is shown.
 #[must_use]
 pub fn pair(app: &App) -> Option<&'static Pair> {
-    let pairs = pairs(app);
+    let pairs = pairs(&app.answer);
     pairs.get(app.frontier.pair).or(pairs.first()).copied()
 }
 
@@ -165,8 +165,8 @@ fn go(app: &mut App, (along, across): (i32, i32)) {
 
 /// Selects the next or previous pair of metrics.
 fn next_pair(app: &mut App, by: i32) {
-    let count = pairs(app).len().max(1) as i64;
-    let now = pairs(app).iter().position(|known| Some(*known) == pair(app)).unwrap_or_default() as i64;
+    let count = pairs(&app.answer).len().max(1) as i64;
+    let now = pairs(&app.answer).iter().position(|known| Some(*known) == pair(app)).unwrap_or_default() as i64;
     let next = usize::try_from((now + i64::from(by)).rem_euclid(count)).unwrap_or_default();
     app.frontier = FrontierSettings { pair: next, ..FrontierSettings::default() };
 }

@@ -22,12 +22,12 @@ use atlas_report::optimum::changes;
 /// Draws the view.
 pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.frontier;
-    let front = query.answer().filter(|front| crate::tui::views::frontier::pairs(app).contains(&front.pair));
+    let front = query.answer().filter(|front| crate::tui::views::frontier::pairs(&app.answer).contains(&front.pair));
     let title = front.map_or_else(|| "Frontier".to_owned(), |front| format!("Frontier: {}", front.pair.name));
-    let inner = canvas.view(area, View::Frontier, &title, &remark_or_method(app, query), app.tour.is_none());
+    let inner = canvas.view(area, View::Frontier, &title, &remark_or_method(&app.answer, query), app.tour.is_none());
     let Some(front) = front else {
         let trouble = query.problem().unwrap_or("frontiers need the analytical engine");
-        return draw_no_answer(app, Some(trouble).filter(|_| query.progress().is_none()), canvas, inner);
+        return draw_no_answer(&app.answer, Some(trouble).filter(|_| query.progress().is_none()), canvas, inner);
     };
     let (picture, reading) = split(inner);
     match plot(app, front) {
@@ -221,14 +221,14 @@ fn read(app: &App, front: &FrontierCurves, canvas: &mut Canvas<'_>, area: Rect) 
     }
     // The two metrics of the chart first; then all others.
     let rest = Rect { y, height: area.bottom().saturating_sub(y), ..area };
-    figures(app, candidate, &[front.across, front.up], canvas, rest);
+    figures(&app.answer, candidate, &[front.across, front.up], canvas, rest);
 }
 
 /// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(front) = app.queries.frontier.answer() else { return String::new() };
-    let pairs = crate::tui::views::frontier::pairs(app);
+    let pairs = crate::tui::views::frontier::pairs(&app.answer);
     let at = pairs.iter().position(|pair| *pair == front.pair).unwrap_or_default();
     let (curve, point) = cursor(app, front);
     let under = front.curves.get(curve).and_then(|curve| Some((&curve.target, &curve.points.get(point)?.1)));

@@ -53,5 +53,5 @@ fn text(app: &App) -> Vec<(Role, String)> {
         out.push((Role::Text, String::new()));
     }
     out.extend(files.notes.iter().map(|note| (Role::Warn, format!("note: {note}"))));
-    wrapped(app, out)
+    wrapped(app.size, out)
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::{Spec, Tab};
 use crate::demo::Setup;
-use crate::tui::app::{App, View};
+use crate::tui::app::{Answer, App, View};
 use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
@@ -165,8 +165,8 @@ pub enum Row {
 
 /// Objectives that apply to the current scenario.
 #[must_use]
-pub fn objectives(app: &App) -> Vec<(&'static str, &'static Metric)> {
-    let Some(scenario) = &app.answer.scenario else { return Vec::new() };
+pub fn objectives(answer: &Answer) -> Vec<(&'static str, &'static Metric)> {
+    let Some(scenario) = &answer.scenario else { return Vec::new() };
     let known = OBJECTIVES.into_iter();
     known.filter(|(_, metric)| metric.applies_to(scenario)).collect()
 }
@@ -174,7 +174,7 @@ pub fn objectives(app: &App) -> Vec<(&'static str, &'static Metric)> {
 /// The objective.
 #[must_use]
 pub fn objective(app: &App) -> Option<(&'static str, &'static Metric)> {
-    let all = objectives(app);
+    let all = objectives(&app.answer);
     all.get(app.optimizer.objective).or(all.first()).copied()
 }
 
@@ -277,7 +277,7 @@ fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 fn step(app: &mut App, by: i32) {
     match row_under_cursor(app) {
         Row::Objective => {
-            let all = objectives(app);
+            let all = objectives(&app.answer);
             let now = all.iter().position(|known| Some(*known) == objective(app)).unwrap_or_default() as i64;
             let next = (now + i64::from(by)).rem_euclid(all.len().max(1) as i64);
             app.optimizer.objective = usize::try_from(next).unwrap_or_default();

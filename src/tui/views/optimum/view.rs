@@ -33,7 +33,7 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Optimum, "Optimize", &remark, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if app.answer.scenario.is_none() {
-        return crate::tui::views::sweep::view::draw_no_answer(app, None, canvas, inner);
+        return crate::tui::views::sweep::view::draw_no_answer(&app.answer, None, canvas, inner);
     }
     let (form_area, answer, above) = split(app, inner);
     form(app, canvas, form_area, above);
@@ -41,7 +41,7 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.more(area, above > 0, above == 0 && current_result(app).is_some() && answer.height < ANSWER);
     }
     match current_result(app) {
-        Some(found) => described(app, found, canvas, answer),
+        Some(found) => draw_result(app, found, canvas, answer),
         None => advice(app, canvas, answer),
     }
 }
@@ -133,7 +133,7 @@ fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Draws the candidates, warnings, active bounds, the extent of the search, and the metrics of the selected candidate.
-fn described(app: &App, found: &SearchResult, canvas: &mut Canvas<'_>, area: Rect) {
+fn draw_result(app: &App, found: &SearchResult, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(question) = app.queries.optimum.question() else { return };
     let metric = question.objective;
     let at = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
@@ -176,7 +176,7 @@ fn described(app: &App, found: &SearchResult, canvas: &mut Canvas<'_>, area: Rec
             canvas.text(area.x, y + 1, area.width, &format!("{name} compared with the current scenario"), heading);
         }
         let rest = Rect { y: y + 2, height: area.bottom().saturating_sub(y + 2), ..area };
-        figures(app, candidate, &[metric], canvas, rest);
+        figures(&app.answer, candidate, &[metric], canvas, rest);
     }
 }
 

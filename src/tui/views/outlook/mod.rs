@@ -28,7 +28,7 @@ fn question(app: &App) -> Option<(Question, &'static Metric)> {
         return None;
     }
     let wanted = [app.outlook.changed, app.sweep.across, Some(Knob::Concurrency), Some(Knob::Tp)];
-    let across = wanted.into_iter().flatten().find(|knob| sweep::can_be_swept(app, *knob))?;
+    let across = wanted.into_iter().flatten().find(|knob| sweep::can_be_swept(&app.answer, *knob))?;
     let metric = app.selected_metric()?;
     let (generation, targets) = (app.generation, app.contenders());
     Some((Question { generation, across, against: None, metric, targets }, metric))

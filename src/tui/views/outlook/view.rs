@@ -20,7 +20,7 @@ pub(in crate::tui) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             return;
         }
         let inner = canvas.frame(area, "Outlook", "", false);
-        return draw_no_answer(app, query.problem(), canvas, inner);
+        return draw_no_answer(&app.answer, query.problem(), canvas, inner);
     };
     let simulates =
         app.answer.scenario.as_ref().is_some_and(|scenario| analytical_scenario(scenario).engine != scenario.engine);

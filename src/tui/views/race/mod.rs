@@ -82,12 +82,6 @@ fn open(app: &mut App, view: View, effects: &mut Vec<Effect>) {
     open_from_here(app, view, effects);
 }
 
-/// Returns the targets and workloads that a question can name.
-#[must_use]
-pub fn known(app: &App) -> Known {
-    Known::of(&app.library)
-}
-
 /// Returns the question as typed, with the default objective if it has none.
 #[must_use]
 pub fn question(app: &App) -> Question {
@@ -141,7 +135,7 @@ fn opened(app: &mut App) {
 fn lanes(app: &App) -> Result<Vec<Lane>, String> {
     let question = question(app);
     if !question.hardware.is_empty() {
-        let known = known(app);
+        let known = Known::of(&app.library);
         let targets = question.targets(&known).map_err(|trouble| trouble.to_string())?;
         return Ok(targets
             .into_iter()
@@ -215,7 +209,7 @@ fn edit(app: &mut App) {
 pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some((mut line, _)) = app.race.typing.take() else { return };
     change(&mut line);
-    let error = match parse(line.text(), &known(app)) {
+    let error = match parse(line.text(), &Known::of(&app.library)) {
         Ok(question) if question.mode.is_some() || !question.model.is_empty() || !question.settings.is_empty() => {
             Some("Enter also selects the workload and sets the knobs".to_owned())
         }
@@ -245,7 +239,7 @@ pub(in crate::tui) fn accept_typed(app: &mut App) -> Option<Question> {
         begin(app);
         return None;
     }
-    match parse(line.text(), &known(app)) {
+    match parse(line.text(), &Known::of(&app.library)) {
         Ok(question) => Some(question),
         Err(trouble) => {
             app.race.typing = Some((line, Some(trouble.to_string())));

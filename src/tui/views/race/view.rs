@@ -9,7 +9,7 @@ use super::layout::{brief, layout};
 use super::{ChosenLayout, Entry, Outcome, is_running, objective, question, ranked};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
+use crate::tui::theme::{Glyphs, Role};
 use crate::tui::widgets::draw::{Canvas, middle, whole};
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, MetricId, Scale};
@@ -216,7 +216,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let ties = tied_rows(&rows, metric);
     for (line, (index, entry)) in (0..height).zip(rows.iter().enumerate().skip(app.view_scroll)) {
         let y = inner.y + HEADING + line;
-        rank(app, canvas, (inner.x, y), index, entry, ties);
+        rank(&app.glyphs, canvas, (inner.x, y), index, entry, ties);
         let name_style = canvas.role(if entry.class() == 2 { Role::Dim } else { Role::Text });
         let name = middle(&entry.name, usize::from(columns.value - columns.name - 1), app.glyphs.ellipsis);
         canvas.text(columns.name, y, columns.value - columns.name, &name, name_style);
@@ -354,16 +354,16 @@ fn tied_rows(rows: &[&Entry], metric: &Metric) -> usize {
 }
 
 /// Draws the rank, and a bracket along the rows that are tied with the first.
-fn rank(app: &App, canvas: &mut Canvas<'_>, (x, y): (u16, u16), index: usize, entry: &Entry, ties: usize) {
+fn rank(glyphs: &Glyphs, canvas: &mut Canvas<'_>, (x, y): (u16, u16), index: usize, entry: &Entry, ties: usize) {
     let (text, role) = match entry.outcome {
         Outcome::Best(_) => (format!("{}", index + 1), if index == 0 { Role::Best } else { Role::Text }),
-        Outcome::Violates(..) => (app.glyphs.cross.to_owned(), Role::Error),
-        Outcome::Refused(_) => (app.glyphs.bullet.to_owned(), Role::Dim),
+        Outcome::Violates(..) => (glyphs.cross.to_owned(), Role::Error),
+        Outcome::Refused(_) => (glyphs.bullet.to_owned(), Role::Dim),
     };
     let style = canvas.role(role);
     canvas.right(x, y, 3, &text, style);
     if ties > 1 && index < ties {
-        let [_, vertical, top, _, bottom, _] = app.glyphs.border;
+        let [_, vertical, top, _, bottom, _] = glyphs.border;
         let glyph = if index == 0 {
             top
         } else if index + 1 == ties {

@@ -8,7 +8,7 @@ use atlas_plan::estimate::{Direction, Metric};
 
 /// Formats a change: an arrow, the sign, and percent or percentage points.
 #[must_use]
-pub fn described(glyphs: &Glyphs, metric: &Metric, before: f64, now: f64) -> String {
+pub fn change_text(glyphs: &Glyphs, metric: &Metric, before: f64, now: f64) -> String {
     format!("{}{}", if now > before { glyphs.up } else { glyphs.down }, metric.change(before, now))
 }
 
@@ -18,7 +18,7 @@ pub(in crate::tui) fn change(canvas: &Canvas<'_>, metric: &Metric, before: f64, 
         true => canvas.role(Role::Dim),
         false => change_style(canvas, metric.better, now - before),
     };
-    (described(canvas.glyphs, metric, before, now), style)
+    (change_text(canvas.glyphs, metric, before, now), style)
 }
 
 /// Returns the style of an improvement or a deterioration. Arrow and sign convey it without color.

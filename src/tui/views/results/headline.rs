@@ -2,7 +2,7 @@
 
 use crate::tui::app::{Answer, App, Headline, Pane, View};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
+use crate::tui::theme::{Glyphs, Role};
 use crate::tui::widgets::draw::{Canvas, wrap};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -214,7 +214,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
 pub(in crate::tui) fn summary(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(detail) = app.answer.detail() else { return };
     let fits = detail.verdict.fits();
-    let (role, sign, _) = if fits { fit_status(app, detail) } else { (Role::Error, app.glyphs.cross, "") };
+    let (role, sign, _) = if fits { fit_status(&app.glyphs, detail) } else { (Role::Error, app.glyphs.cross, "") };
     let style = canvas.role(role);
     let mut x = canvas.text(area.x + 1, area.y, 2, sign, style) + 1;
     if !fits {
@@ -322,7 +322,7 @@ fn forms(app: &App, detail: &Detail) -> (Role, Vec<String>) {
             let gb = |bytes: f64| format!("{:.1}", bytes / atlas_core::units::BYTES_PER_GB);
             let free = format!("{:.0} % free", 100.0 * memory.free());
             let bound = if memory.upper > memory.total() { format!(" to {}", gb(memory.upper)) } else { String::new() };
-            let (role, sign, fits) = fit_status(app, detail);
+            let (role, sign, fits) = fit_status(&app.glyphs, detail);
             let has = gb(memory.capacity);
             let forms =
                 [format!("{fits}: {}{bound} of {has} GB, {free}", gb(memory.total())), format!("{fits}, {free}")];
@@ -337,10 +337,10 @@ fn forms(app: &App, detail: &Detail) -> (Role, Vec<String>) {
 
 /// Returns the color, sign and word for a scenario that fits. A small amount of free memory is as uncertain as the
 /// estimate.
-fn fit_status(app: &App, detail: &Detail) -> (Role, &'static str, &'static str) {
+fn fit_status(glyphs: &Glyphs, detail: &Detail) -> (Role, &'static str, &'static str) {
     match detail.memory.is_tight() {
         true => (Role::Warn, "!", "fits tightly"),
-        false => (Role::Best, app.glyphs.check, "fits"),
+        false => (Role::Best, glyphs.check, "fits"),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::tui::widgets::draw::{Canvas, wrap};
 use atlas_plan::estimate::{Metric, Section};
 use figure::Columns;
 
-pub use change::described;
+pub use change::change_text;
 pub(in crate::tui) use change::{change, change_style};
 pub(in crate::tui) use figure::split;
 pub(in crate::tui) use headline::summary;

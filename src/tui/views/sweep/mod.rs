@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::{Spec, Tab};
 use crate::demo::Setup;
-use crate::tui::app::App;
+use crate::tui::app::{Answer, App};
 use crate::tui::input::keymap::Action;
 use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
@@ -102,14 +102,14 @@ impl Job for Work {
 }
 
 /// Whether a knob can be swept in the current scenario.
-pub(in crate::tui) fn can_be_swept(app: &App, knob: Knob) -> bool {
-    let scenario = app.answer.scenario.as_ref();
-    scenario.is_some_and(|scenario| axis_around(knob, scenario, app.answer.fabrics(), 2).is_some())
+pub(in crate::tui) fn can_be_swept(answer: &Answer, knob: Knob) -> bool {
+    let scenario = answer.scenario.as_ref();
+    scenario.is_some_and(|scenario| axis_around(knob, scenario, answer.fabrics(), 2).is_some())
 }
 
 /// The knobs that can be swept, in the registry's order.
 pub(in crate::tui) fn knobs(app: &App) -> Vec<Knob> {
-    KNOBS.iter().map(|spec| spec.knob).filter(|knob| can_be_swept(app, *knob)).collect()
+    KNOBS.iter().map(|spec| spec.knob).filter(|knob| can_be_swept(&app.answer, *knob)).collect()
 }
 
 /// The knob of the horizontal axis: the chosen one, else the selected one. The engine, the first knob,
@@ -118,13 +118,13 @@ pub(in crate::tui) fn knobs(app: &App) -> Vec<Knob> {
 pub fn across(app: &App) -> Option<Knob> {
     let here = Some(app.selected_knob()).filter(|knob| *knob != Knob::Engine);
     let wanted = [app.sweep.across, here, Some(Knob::Tp), Some(Knob::Microbatch)];
-    wanted.into_iter().flatten().find(|knob| can_be_swept(app, *knob)).or_else(|| knobs(app).first().copied())
+    wanted.into_iter().flatten().find(|knob| can_be_swept(&app.answer, *knob)).or_else(|| knobs(app).first().copied())
 }
 
 /// The knob of the vertical axis.
 #[must_use]
 pub fn against(app: &App) -> Option<Knob> {
-    app.sweep.against.filter(|knob| Some(*knob) != across(app) && can_be_swept(app, *knob))
+    app.sweep.against.filter(|knob| Some(*knob) != across(app) && can_be_swept(&app.answer, *knob))
 }
 
 /// The scenario at which the sweep starts. If the layout is swept, replicas are derived from it, as in every search.

@@ -3,7 +3,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::app::{App, View};
+use crate::tui::app::{Answer, App, View};
 use crate::tui::input::keymap::Action;
 use crate::tui::theme::Role;
 use crate::tui::views::results::{change, split as split_number};
@@ -39,9 +39,9 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Some(curves) => heading(curves),
         None => "Sweep".to_owned(),
     };
-    let inner = canvas.view(area, View::Sweep, &title, &remark_or_method(app, query), app.tour.is_none());
+    let inner = canvas.view(area, View::Sweep, &title, &remark_or_method(&app.answer, query), app.tour.is_none());
     let Some(curves) = query.answer().filter(|_| sweep::across(app).is_some()) else {
-        return draw_no_answer(app, query.problem(), canvas, inner);
+        return draw_no_answer(&app.answer, query.problem(), canvas, inner);
     };
     let (picture, reading) = split(inner);
     match &curves.against {
@@ -61,8 +61,8 @@ pub(in crate::tui) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> St
 }
 
 /// Draws the text shown if there is no answer.
-pub(in crate::tui) fn draw_no_answer(app: &App, trouble: Option<&str>, canvas: &mut Canvas<'_>, area: Rect) {
-    let text = match (trouble, &app.answer.outcome) {
+pub(in crate::tui) fn draw_no_answer(answer: &Answer, trouble: Option<&str>, canvas: &mut Canvas<'_>, area: Rect) {
+    let text = match (trouble, &answer.outcome) {
         (_, Err(complaint)) => complaint.as_str(),
         (Some(trouble), _) => trouble,
         (None, Ok(_)) => "",
@@ -94,8 +94,8 @@ pub(in crate::tui) fn split(inner: Rect) -> (Rect, Rect) {
 }
 
 /// Like [`remark`]; without one, states that the points are not simulated if the scenario's engine simulates.
-pub(in crate::tui) fn remark_or_method<Q: Clone + PartialEq, A>(app: &App, query: &Query<Q, A>) -> String {
-    let simulates = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.engine.simulates());
+pub(in crate::tui) fn remark_or_method<Q: Clone + PartialEq, A>(answer: &Answer, query: &Query<Q, A>) -> String {
+    let simulates = answer.scenario.as_ref().is_some_and(|scenario| scenario.engine.simulates());
     match remark(query) {
         text if text.is_empty() && simulates => "computed analytically, not simulated".to_owned(),
         text => text,
@@ -240,7 +240,13 @@ fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
             y += 1;
         }
     }
-    figures(app, &candidate, &[curves.metric], canvas, Rect { y, height: area.bottom().saturating_sub(y), ..area });
+    figures(
+        &app.answer,
+        &candidate,
+        &[curves.metric],
+        canvas,
+        Rect { y, height: area.bottom().saturating_sub(y), ..area },
+    );
 }
 
 /// Draws the legend, with the curve under the cursor highlighted. Returns the line below it.
@@ -273,7 +279,7 @@ pub(in crate::tui) fn legend<'n>(
 
 /// Draws metrics in as many columns as fit, `first` first, with their changes from the scenario.
 pub(in crate::tui) fn figures(
-    app: &App,
+    answer: &Answer,
     candidate: &Candidate,
     first: &[&'static Metric],
     canvas: &mut Canvas<'_>,
@@ -297,7 +303,7 @@ pub(in crate::tui) fn figures(
         let end = canvas.text(x + 23, y, 8, fraction, value);
         let dim = canvas.role(Role::Dim);
         canvas.text((end + 1).max(x + 28), y, wide.saturating_sub(28), unit, dim);
-        let Some(before) = app.answer.value(metric).filter(|before| *before != now) else { continue };
+        let Some(before) = answer.value(metric).filter(|before| *before != now) else { continue };
         let (text, style) = change(canvas, metric, before, now);
         canvas.right(x + 35, y, wide.saturating_sub(36), &text, style);
     }

@@ -1,8 +1,8 @@
 //! The document of the timeline: the tasks of a step, weak scaling, a serving run over time, or its latencies.
 
-use crate::tui::app::App;
+use crate::tui::app::{Answer, App};
 use crate::tui::dialogs::export::parts::{WIDTH, about, charted, left, right, titled};
-use crate::tui::views::timeline::view::{KINDS, busy_of_step, described, lane_name, named, plain};
+use crate::tui::views::timeline::view::{KINDS, busy_of_step, lane_name, named, plain, task_text};
 use crate::tui::views::timeline::{Picture, Timeline, picture};
 use crate::tui::work::simulating::Scaling;
 use atlas_core::sort;
@@ -30,7 +30,7 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
         }
         Picture::Scaling => app.queries.scaling.answer().map(|scaling| scale(scaling, about)),
         Picture::Levels => served().map(|served| levels(served, about)),
-        Picture::Latencies => served().and_then(|served| latencies(app, served, about)),
+        Picture::Latencies => served().and_then(|served| latencies(&app.answer, served, about)),
     }
 }
 
@@ -52,7 +52,7 @@ fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
             drawn.push(pictures::Task {
                 kind: kind(task.kind),
                 span: (begin, end),
-                tooltip: format!("{}, {}", described(task), units::duration_ms(1e3 * (end - begin))),
+                tooltip: format!("{}, {}", task_text(task), units::duration_ms(1e3 * (end - begin))),
             });
             rows.push(vec![
                 Cell::text(name.clone()),
@@ -188,8 +188,8 @@ fn levels(served: &Served, about: &str) -> Document {
 /// Name of a latency, its getter in seconds, and its limit in ms.
 type Latency = (&'static str, fn(&RequestRecord) -> f64, Option<f64>);
 
-fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {
-    let scenario = app.answer.scenario.as_ref()?;
+fn latencies(answer: &Answer, served: &Served, about: &str) -> Option<Document> {
+    let scenario = answer.scenario.as_ref()?;
     let [ttft, tpot, e2e] = scenario.simulation(&scenario.base).slo_ms;
     let all: [Latency; 3] = [
         ("time to first token", |record| record.ttft, ttft),

@@ -59,14 +59,14 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Some(tornado) => format!("Sensitivity of {}", tornado.metric.label),
         None => "Sensitivity".to_owned(),
     };
-    let inner = canvas.view(area, View::Sensitivity, &title, &remark_or_method(app, query), app.tour.is_none());
+    let inner = canvas.view(area, View::Sensitivity, &title, &remark_or_method(&app.answer, query), app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let Some(tornado) = current_tornado(app) else {
         let refused = app.answer.detail().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
         let advice = keymap::key_of(Action::Show(View::Advice));
         let refused =
             refused.map(|verdict| format!("{}. Press {advice} for changes that make it run.", verdict.describe()));
-        return draw_no_answer(app, refused.as_deref().or(query.problem()), canvas, inner);
+        return draw_no_answer(&app.answer, refused.as_deref().or(query.problem()), canvas, inner);
     };
     let (dim, heading) = (canvas.role(Role::Dim), canvas.role(Role::Heading));
     let now = format!("{} is {}", tornado.metric.label, tornado.metric.brief(tornado.value));

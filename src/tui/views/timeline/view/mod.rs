@@ -63,7 +63,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let none = app.simulated_scenario().is_none().then_some(without);
         let nowhere = app.queries.scaling.answer().is_some_and(|scaling| scaling.points.is_empty());
         let nowhere = (scaling && nowhere).then_some("this scenario cannot run on any number of nodes");
-        draw_no_answer(app, none.or(trouble).or(nowhere).or(Some("simulating")), canvas, inner);
+        draw_no_answer(&app.answer, none.or(trouble).or(nowhere).or(Some("simulating")), canvas, inner);
     }
 }
 
@@ -157,7 +157,7 @@ fn busy(timeline: &Timeline, lane: &Lane, (from, to): (f64, f64)) -> f64 {
 }
 
 /// Describes a task: `forward of micro-batch 12, stage 3, replica 0`.
-pub(in crate::tui) fn described(task: &Task) -> String {
+pub(in crate::tui) fn task_text(task: &Task) -> String {
     let (name, _) = named(task.kind);
     let micro = match task.kind {
         TaskKind::Pass(_) | TaskKind::Transfer | TaskKind::PassTask(_) => format!(" of micro-batch {}", task.micro),
@@ -231,7 +231,7 @@ fn shares(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let (first, last) = timeline.span;
     let mut lines = vec![(format!("stream utilization in a step of {}", duration_ms(1e3 * (last - first))), dim)];
     if let Some(task) = timeline.task_under_cursor().and_then(|here| timeline.task(here)) {
-        let took = format!("{}: {}", described(task), duration_ms(1e3 * (task.end - task.begin)));
+        let took = format!("{}: {}", task_text(task), duration_ms(1e3 * (task.end - task.begin)));
         lines.splice(0..0, wrap(&took, usize::from(area.width)).into_iter().map(|line| (line, value)));
     }
     let mut y = area.y;
@@ -422,7 +422,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let (first, _) = timeline.span;
     let when = format!("{} to {}", duration_ms(1e3 * (task.begin - first)), duration_ms(1e3 * (task.end - first)));
-    let x = canvas.text(area.x, area.y, area.width, &described(task), value) + 2;
+    let x = canvas.text(area.x, area.y, area.width, &task_text(task), value) + 2;
     let room = area.right().saturating_sub(x);
     let lasts = duration_ms(1e3 * (task.end - task.begin));
     let took = format!("takes {lasts}, {when}");
@@ -439,7 +439,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
             let idle = idle.filter(|idle| *idle > 1e-9);
             let stood =
                 idle.map_or_else(String::new, |idle| format!("; its stream was idle for {}", duration_ms(1e3 * idle)));
-            format!("waited for {}, until {}{stood}", described(after), duration_ms(1e3 * (after.end - first)))
+            format!("waited for {}, until {}{stood}", task_text(after), duration_ms(1e3 * (after.end - first)))
         }
     };
     canvas.text(area.x, area.y + 1, area.width, &waited, text);
