@@ -23,6 +23,7 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Prompting => prompt::accept(app),
+        Mode::View(view) => (view.spec().accept)(app, effects),
         Mode::Filling => form::accept(app),
         Mode::Exporting => export::accept(app, effects),
         Mode::Finding => finder::accept(app),

@@ -3,7 +3,7 @@
 //!
 //! * this file – messages and keys
 //! * `act` – what an action does, unless the view that is shown performs it
-//! * `accept` – what Enter and Esc do in panes and dialogs
+//! * `accept` – what Enter and Esc do in each mode
 //! * `files` – keys that save a record, and open an entry in the editor
 
 mod accept;

@@ -1,6 +1,6 @@
 //! Views: one folder each, with its state, its actions and its drawing.
 //!
-//! The folder of a view has a [`Spec`] of its functions; `demo::views` lists the views. Some folders have no view of their
+//! The folder of a view has a `Spec` of its functions; `demo::views` lists the views. Some folders have no view of their
 //! own but a part of the overview or a dialog: `assistant`, `edits`, `idle`, `outlook`, `results` and `scenarios`.
 
 pub mod advice;
@@ -97,7 +97,9 @@ pub(in crate::tui) struct Spec {
     pub hint: fn(&App, &Binding) -> Option<&'static str>,
     /// Moves the cursor; the last argument is the number of lines of a page.
     pub move_cursor: fn(&mut App, &Movement, usize),
-    /// Performs an action of the view. Returns `false` for actions that are not specific to it.
+    /// Handles Enter.
+    pub accept: fn(&mut App, &mut Vec<Effect>),
+    /// Performs another action of the view. Returns `false` for actions that are not specific to it.
     pub update: fn(&mut App, Action, &mut Vec<Effect>) -> bool,
     /// Handles a click at a column and a row of the screen. Returns the action of a click on the item under the cursor.
     pub click: fn(&mut App, (u16, u16)) -> Option<Action>,
@@ -146,6 +148,7 @@ impl Spec {
         move_cursor: |app, movement, page| {
             app.view_row = movement.from(app.view_row, row_count(app), page);
         },
+        accept: |_, _| {},
         update: |_, _, _| false,
         click: |app, (_, y)| {
             let row = row_at(app, y)?;
@@ -227,5 +230,22 @@ pub(super) fn draw_lines(app: &App, canvas: &mut Canvas<'_>, inner: Rect, lines:
     for (y, (role, text)) in (inner.y..inner.bottom()).zip(lines.iter().skip(app.view_scroll)) {
         let style = canvas.role(*role);
         canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_view_has_a_title_synonyms_and_its_own_tab() {
+        let places: BTreeSet<u8> = View::ALL.iter().map(|view| view.spec().tab.place).collect();
+        assert_eq!(places.len(), View::ALL.len(), "two views have the same place");
+        for view in View::ALL {
+            let Spec { title, tab, synonyms, .. } = view.spec();
+            assert!([title, tab.name, tab.short, synonyms].iter().all(|text| !text.is_empty()), "{view:?}");
+            assert_eq!(View::named(view.name()), Some(*view));
+        }
     }
 }

@@ -30,13 +30,7 @@ pub(super) static SPEC: Spec = Spec {
     document: |app, _| Some(export::document(app)),
     item: Some(|app| Some(("the advice".to_owned(), text_here(app)?))),
     works: |app, action| action != Action::Accept || !app.advice_shown().is_empty(),
-    update: |app, action, effects| {
-        let accepts = action == Action::Accept;
-        if accepts {
-            apply(app, effects);
-        }
-        accepts
-    },
+    accept: apply,
     ..Spec::DEFAULT
 };
 

@@ -27,13 +27,7 @@ pub(super) static SPEC: Spec = Spec {
     document: export::document,
     statements: text,
     works: |app, action| action != Action::Accept || rows(app) > 0,
-    update: |app, action, effects| {
-        let accepts = action == Action::Accept;
-        if accepts {
-            explain_metric(app, metric_here(app), effects);
-        }
-        accepts
-    },
+    accept: |app, effects| explain_metric(app, metric_here(app), effects),
     click,
     ..Spec::DEFAULT
 };

@@ -13,16 +13,18 @@ use crate::tui::update::showing::explain;
 use crate::tui::update::status::note;
 use atlas_plan::estimate::Metric;
 
+/// Selects the target under the cursor and explains the metric.
+pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+    if let Some((name, _)) = app.columns.get(app.column) {
+        let name = Arc::clone(name);
+        select_target(app, name);
+        explain(app, effects);
+    }
+}
+
 /// Performs an action of the view.
 pub(super) fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
     match action {
-        Action::Accept => {
-            if let Some((name, _)) = app.columns.get(app.column) {
-                let name = Arc::clone(name);
-                select_target(app, name);
-                explain(app, effects);
-            }
-        }
         Action::Focus(by) => across(app, by),
         Action::Sort => order(app),
         Action::SortByName => order_by_name(app),

@@ -45,6 +45,7 @@ pub(super) static SPEC: Spec = Spec {
     },
     works: |app, action| !matches!(action, Action::Accept | Action::Sort | Action::Focus(_)) || !app.columns.is_empty(),
     move_cursor: act::move_cursor,
+    accept: act::accept,
     update: act::update,
     click: act::click,
     ..Spec::DEFAULT

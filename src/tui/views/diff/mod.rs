@@ -33,23 +33,23 @@ pub(super) static SPEC: Spec = Spec {
         Action::Focus(_) => app.tabs.count() > 2,
         _ => true,
     },
-    update,
+    accept,
+    update: |app, action, _| {
+        match action {
+            Action::Focus(by) => scenarios::diff_against(app, by),
+            _ => return false,
+        }
+        true
+    },
     ..Spec::DEFAULT
 };
 
-/// Performs an action of the view.
-fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
-    match action {
-        Action::Accept => {
-            if let Some(metric) = metric_under_cursor(app) {
-                app.figure = metric;
-                showing::explain(app, effects);
-            }
-        }
-        Action::Focus(by) => scenarios::diff_against(app, by),
-        _ => return false,
+/// Explains the metric under the cursor.
+fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+    if let Some(metric) = metric_under_cursor(app) {
+        app.figure = metric;
+        showing::explain(app, effects);
     }
-    true
 }
 
 /// A row of the view.

@@ -31,9 +31,10 @@ pub(super) static SPEC: Spec = Spec {
     works: |app, action| {
         !matches!(action, Action::Fold | Action::Focus(_)) || app.subject.is_some() || app.answer.outcome.is_ok()
     },
+    accept: |app, _| fold(app),
     update: |app, action, _| {
         match action {
-            Action::Accept | Action::Fold => fold(app),
+            Action::Fold => fold(app),
             Action::Focus(by) => {
                 other_figure(app, by);
                 (app.view_row, app.view_scroll) = (0, 0);

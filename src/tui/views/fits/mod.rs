@@ -50,9 +50,9 @@ pub(super) static SPEC: Spec = Spec {
     opened: |app, _| opened(app),
     follow,
     works: |app, action| action != Action::Accept || view::rows(app) > 0,
-    update: |app, action, effects| {
+    accept: open,
+    update: |app, action, _| {
         match action {
-            Action::Accept => open(app, effects),
             Action::Focus(by) => across(app, by),
             _ => return false,
         }

@@ -41,24 +41,25 @@ pub(super) static SPEC: Spec = Spec {
         !matches!(action, Action::Accept | Action::Focus(_)) || app.queries.frontier.answer().is_some()
     },
     move_cursor,
-    update,
+    accept,
+    update: |app, action, _| {
+        match action {
+            Action::Focus(by) => go(app, (by, 0)),
+            Action::Figure(by) => next_pair(app, by),
+            _ => return false,
+        }
+        true
+    },
     click: view::click,
     ..Spec::DEFAULT
 };
 
-/// Performs an action of the view.
-fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
-    match action {
-        // If the scenario is already at the point, Enter explains its metric.
-        Action::Accept => match current_metric(app) {
-            Some(metric) => explain_metric(app, Some(metric), effects),
-            None => apply(app, effects),
-        },
-        Action::Focus(by) => go(app, (by, 0)),
-        Action::Figure(by) => next_pair(app, by),
-        _ => return false,
+/// Applies the point under the cursor. If the scenario is already there, explains its metric.
+fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+    match current_metric(app) {
+        Some(metric) => explain_metric(app, Some(metric), effects),
+        None => apply(app, effects),
     }
-    true
 }
 
 /// Moves between curves, or to the ends of one.

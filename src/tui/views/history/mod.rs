@@ -41,21 +41,18 @@ pub(super) static SPEC: Spec = Spec {
     works: |app, action| {
         !matches!(action, Action::Accept | Action::Mark | Action::Sort) || (view::rows(app) > 0 && works(app, action))
     },
-    update,
+    accept: open,
+    update: |app, action, _| {
+        match action {
+            Action::Mark => mark(app),
+            Action::Sort => trend(app),
+            Action::Escape => return back(app),
+            _ => return false,
+        }
+        true
+    },
     ..Spec::DEFAULT
 };
-
-/// Performs an action of the view.
-fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
-    match action {
-        Action::Accept => open(app, effects),
-        Action::Mark => mark(app),
-        Action::Sort => trend(app),
-        Action::Escape => return back(app),
-        _ => return false,
-    }
-    true
-}
 
 /// Whether the list page is shown.
 fn is_list(app: &App) -> bool {

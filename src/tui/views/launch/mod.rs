@@ -35,9 +35,9 @@ pub(super) static SPEC: Spec = Spec {
     info: view::info,
     follow,
     works: |app, action| action != Action::Accept || has_files(app),
-    update: |app, action, effects| {
+    accept: write,
+    update: |app, action, _| {
         match action {
-            Action::Accept => write(app, effects),
             Action::Focus(by) => wrap(app, by),
             _ => return false,
         }

@@ -41,6 +41,7 @@ pub(super) static SPEC: Spec = Spec {
         Action::Discard => app.measured.proposal.is_some(),
         _ => true,
     },
+    accept: |app, effects| accept(app, view::prediction_under_cursor(app).cloned(), effects),
     update,
     ..Spec::DEFAULT
 };
@@ -48,7 +49,6 @@ pub(super) static SPEC: Spec = Spec {
 /// Performs an action of the view.
 fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
     match action {
-        Action::Accept => accept(app, view::prediction_under_cursor(app).cloned(), effects),
         Action::Calibrate => propose(app, effects),
         Action::Discard => discard(app, effects),
         // Esc stops a running simulation first.

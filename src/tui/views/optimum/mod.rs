@@ -55,6 +55,7 @@ pub(super) static SPEC: Spec = Spec {
         (Action::Accept, Row::Candidate(_)) => Some("apply"),
         _ => row.hint,
     },
+    accept,
     update,
     click: |app, (column, y)| {
         let row = view::row_at(app, column, y)?;
@@ -66,7 +67,6 @@ pub(super) static SPEC: Spec = Spec {
 /// Performs an action of the view.
 fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
     match action {
-        Action::Accept => accept(app, effects),
         Action::Step(by) => step(app, by),
         Action::Reset => clear(app),
         Action::Search => search(app, effects),

@@ -32,13 +32,7 @@ pub(super) static SPEC: Spec = Spec {
     // The view shows the problems in full.
     opened: |app, _| app.status = None,
     works: |app, action| !matches!(action, Action::Accept | Action::Sort) || !app.problems_shown().is_empty(),
-    update: |app, action, effects| {
-        let accepts = action == Action::Accept;
-        if accepts {
-            open_editor(app, effects);
-        }
-        accepts
-    },
+    accept: open_editor,
     ..Spec::DEFAULT
 };
 

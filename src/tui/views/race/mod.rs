@@ -56,6 +56,7 @@ pub(super) static SPEC: Spec = Spec {
     hidden,
     stop: |app, effects| app.queries.race.stop(effects),
     works: |app, action| action != Action::Accept || !ranked(app).is_empty(),
+    accept: apply,
     update,
     ..Spec::DEFAULT
 };
@@ -63,7 +64,6 @@ pub(super) static SPEC: Spec = Spec {
 /// Performs an action of the view.
 fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
     match action {
-        Action::Accept => apply(app, effects),
         Action::Question => edit(app),
         Action::Show(view) if !matches!(view, View::Race | View::Main | View::Compare) => open(app, view, effects),
         _ => return false,

@@ -44,13 +44,7 @@ pub(super) static SPEC: Spec = Spec {
     opened: |app, _| app.releases.listed = None,
     follow: |app, _| follow(app),
     works: |app, action| action != Action::Accept || view::rows(app) > 0,
-    update: |app, action, effects| {
-        let accepts = action == Action::Accept;
-        if accepts {
-            apply(app, effects);
-        }
-        accepts
-    },
+    accept: apply,
     ..Spec::DEFAULT
 };
 

@@ -30,9 +30,9 @@ pub(super) static SPEC: Spec = Spec {
     info,
     document: export::document,
     opened: |app, _| app.column = 1,
+    accept: |app, effects| explain_metric(app, metric_here(app), effects),
     update: |app, action, effects| {
         match action {
-            Action::Accept => explain_metric(app, metric_here(app), effects),
             Action::Focus(by) => across(app, by),
             Action::Sort => tables::sort_by(app, Table::Schedule, next_sort(app), effects),
             _ => return false,

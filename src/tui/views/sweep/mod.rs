@@ -40,25 +40,26 @@ pub(super) static SPEC: Spec = Spec {
     stop: |app, effects| app.queries.sweep.stop(effects),
     works: |app, action| !matches!(action, Action::Accept | Action::Focus(_)) || app.queries.sweep.answer().is_some(),
     move_cursor,
-    update,
+    accept,
+    update: |app, action, _| {
+        match action {
+            Action::Focus(by) => go(app, (by, 0)),
+            Action::Across(by) => turn_across(app, by),
+            Action::Against(by) => turn_against(app, by),
+            _ => return false,
+        }
+        true
+    },
     click: view::click,
     ..Spec::DEFAULT
 };
 
-/// Performs an action of the view.
-fn update(app: &mut App, action: Action, effects: &mut Vec<Effect>) -> bool {
-    match action {
-        // If the scenario is already at the point, Enter explains its metric.
-        Action::Accept => match current_metric(app) {
-            Some(metric) => explain_metric(app, Some(metric), effects),
-            None => apply(app, effects),
-        },
-        Action::Focus(by) => go(app, (by, 0)),
-        Action::Across(by) => turn_across(app, by),
-        Action::Against(by) => turn_against(app, by),
-        _ => return false,
+/// Applies the point under the cursor. If the scenario is already there, explains its metric.
+fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+    match current_metric(app) {
+        Some(metric) => explain_metric(app, Some(metric), effects),
+        None => apply(app, effects),
     }
-    true
 }
 
 /// Moves along the sweep, or to the ends of its axis.

@@ -32,9 +32,9 @@ pub(super) static SPEC: Spec = Spec {
         Movement::Page(by) => pan(app, by),
         Movement::To(row) => to_end(app, row > 0),
     },
+    accept: |app, _| cause(app),
     update: |app, action, _| {
         match action {
-            Action::Accept => cause(app),
             Action::Focus(by) => along(app, by),
             Action::Across(_) => next_chart(app),
             Action::Zoom(by) => zoom(app, by),

@@ -41,13 +41,7 @@ pub(super) static SPEC: Spec = Spec {
     hidden: |app, effects| app.queries.tornado.forget(effects),
     stop: |app, effects| app.queries.tornado.stop(effects),
     works: |app, action| !matches!(action, Action::Accept | Action::Figure(_)) || view::rows(app) > 0,
-    update: |app, action, effects| {
-        let accepts = action == Action::Accept;
-        if accepts {
-            open(app, effects);
-        }
-        accepts
-    },
+    accept: open,
     ..Spec::DEFAULT
 };
 

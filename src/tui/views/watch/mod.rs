@@ -42,13 +42,7 @@ pub(super) static SPEC: Spec = Spec {
     opened: |app, _| app.watch.look += 1,
     follow,
     works: |app, action| action != Action::Accept || !app.watch.logs.is_empty(),
-    update: |app, action, effects| {
-        let accepts = action == Action::Accept;
-        if accepts {
-            restart(app, effects);
-        }
-        accepts
-    },
+    accept: restart,
     ..Spec::DEFAULT
 };
 
