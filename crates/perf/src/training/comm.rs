@@ -135,7 +135,7 @@ pub(super) struct DataTraffic {
     pub(super) per_step: f64,
     /// Part of `per_step` for gathering the weights updated by sharded optimizers.
     pub(super) gather: f64,
-    /// In every micro-batch, layer by layer (ZeRO-3).
+    /// In every micro-batch, layer by layer: gradients (ZeRO-2), or gradients and weights (ZeRO-3).
     pub(super) per_micro: f64,
 }
 
@@ -154,8 +154,15 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
         }
         Sharding::Zero2 => {
             let gather = coll::all_gather(f, g, weights * i.trained);
-            out.per_step += coll::reduce_scatter(f, g, gradients) + gather;
+            out.per_step += gather;
             out.gather += gather;
+            // Only shards of the gradients are kept between micro-batches (arXiv 1910.02054, section 5.2), so each
+            // micro-batch reduces its own.
+            let scatter = coll::reduce_scatter(f, g, gradients);
+            match i.resharding() {
+                Reshard::EveryMicroBatch => out.per_micro += scatter,
+                Reshard::OncePerStep => out.per_step += scatter,
+            }
         }
         Sharding::Zero3 => {
             let shard = i.shard_ranks(g.size);

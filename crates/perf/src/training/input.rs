@@ -340,12 +340,12 @@ impl TrainingInput {
         })
     }
 
-    /// Sharding of the model states between micro-batches: if fully sharded weights are gathered once per step, only
-    /// optimizer states remain sharded.
+    /// Sharding of the model states between micro-batches: if fully sharded weights are gathered once per step, or
+    /// gradients are reduced once per step, only optimizer states remain sharded.
     #[must_use]
     pub fn persistent_sharding(&self) -> Sharding {
         match (self.sharding, self.resharding()) {
-            (Sharding::Zero3, Reshard::OncePerStep) => Sharding::Zero1,
+            (Sharding::Zero2 | Sharding::Zero3, Reshard::OncePerStep) => Sharding::Zero1,
             (sharding, _) => sharding,
         }
     }

@@ -101,10 +101,13 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: co
     // Per-step traffic: gradients of interleaved chunks become ready one by one while the pipeline drains.
     let draining = if i.vpp > 1.0 { f64::from(i.pp).min(m) } else { 1.0 };
     // Fully sharded models share SMs and links with their own gathers. In other cases the traffic is low.
-    let slowdown = if i.persistent_sharding() == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
+    let fully = i.persistent_sharding() == Sharding::Zero3;
+    let slowdown = if fully { c.overlap_slowdown } else { 0.0 };
     // Gathered weights are exposed unless the software overlaps them with the next forward pass.
     let waited = if i.software.overlap_parameters { 0.0 } else { t.gather };
-    waited + hide(t.per_step - waited, once * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)
+    // Gradients of a micro-batch are reduced during its backward pass.
+    let beside = if fully { micro } else { once };
+    waited + hide(t.per_step - waited, once * draining, slowdown) + m * hide(t.per_micro, beside, slowdown)
 }
 
 /// The resolved recomputation, and the resulting memory.

@@ -239,6 +239,31 @@ fn every_knob_combination_gives_a_finite_estimate() {
 }
 
 #[test]
+fn zero2_reduces_gradients_in_every_micro_batch_or_holds_them_whole() {
+    let of = |sharding, reshard, global| {
+        // Nothing overlaps, so that data-parallel time is that of the traffic.
+        let software = Software { overlap_data: false, overlap_parameters: false, ..Software::default() };
+        let input = TrainingInput {
+            sharding,
+            reshard: Some(reshard),
+            global,
+            dp: Count::new(8),
+            software,
+            ..TrainingInput::default()
+        };
+        estimate(&input, &Constants::default())
+    };
+    let data = |sharding, reshard, global| of(sharding, reshard, global).time.data_parallel;
+    let (every, once) = (Reshard::EveryMicroBatch, Reshard::OncePerStep);
+    let growth = |sharding, reshard| data(sharding, reshard, 128.0) / data(sharding, reshard, 8.0);
+    assert!(growth(Sharding::Zero2, every) > 8.0, "{}", growth(Sharding::Zero2, every));
+    assert!(growth(Sharding::Zero1, every) < 1.01 && growth(Sharding::Zero2, once) < 1.01);
+    let gradients = |reshard| of(Sharding::Zero2, reshard, 128.0).memory.gradients;
+    let ratio = gradients(once) / gradients(every);
+    assert!((ratio - 8.0).abs() < 1e-9, "{ratio}");
+}
+
+#[test]
 fn unfused_gradient_accumulation_adds_constant_time_per_micro_batch() {
     let c = Constants::default();
     let seconds = |fused_sums, global| {

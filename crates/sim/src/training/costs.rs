@@ -144,9 +144,13 @@ impl Costs {
                 passes::chunk(&blocks, around, layers, &traffic)
             })
             .collect();
-        let sharded = matches!(i.persistent_sharding(), Sharding::Zero1 | Sharding::Zero2);
         // Gradients are reduced in their own format; weights are gathered in 16 bit.
-        let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
+        let reduced = match i.persistent_sharding() {
+            Sharding::Zero1 => i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9),
+            // The gradients of each micro-batch are reduced in its backward pass.
+            Sharding::Zero2 => 0.0,
+            Sharding::None | Sharding::Zero3 => 1.0,
+        };
         // Layer-wise copies to the host are tasks of the passes.
         let once = TrainingInput { offload: Offload { activations: 0.0, weights: 0.0, ..i.offload }, ..*i };
         let near = estimate_with_plan(&TrainingInput { domain: i.accelerators.max(i.domain), ..open }, c, plan);
@@ -290,8 +294,11 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     let tensor = comm::tensor(&open, c, &fabric, plan);
     // Passes of a layer: forward, backward, and recomputation.
     let passes = 2.0 + plan.full_share;
-    // Weights are sent twice, in 16 bit; gradients once.
-    let weights = 2.0 / (4.0 + i.reduced_bytes() * i.trained);
+    // Fully sharded weights are sent twice, in 16 bit; gradients once.
+    let weights = match i.persistent_sharding() {
+        Sharding::Zero3 => 2.0 / (4.0 + i.reduced_bytes() * i.trained),
+        _ => 0.0,
+    };
     let per_layer = per_micro / layers.max(1e-9);
     let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
     let copies = optimizer::offloaded(&settled, c, 0.0, || memory::kept(i, plan)) / i.micro_batches();
@@ -390,7 +397,7 @@ pub(super) fn layers_of(i: &TrainingInput) -> Vec<f64> {
 /// Returns the seconds of data-parallel traffic per step and per micro-batch, derived from the exposed time of a step
 /// without overlap.
 fn data_traffic(open: &TrainingInput, c: &Constants, raw: &TrainingEstimate) -> (f64, f64) {
-    if open.persistent_sharding() != Sharding::Zero3 {
+    if !matches!(open.persistent_sharding(), Sharding::Zero2 | Sharding::Zero3) {
         return (raw.time.data_parallel, 0.0);
     }
     let m = open.micro_batches();
