@@ -4,7 +4,7 @@
 //! Message sizes follow nccl-tests: `bytes` is the full vector (all-reduce: the vector of each rank; all-gather and
 //! reduce-scatter: the gathered vector; all-to-all: the total that one rank sends).
 
-use crate::accelerator::{Accelerator, Bridge};
+use crate::accelerator::{Accelerator, Bridge, Generation};
 use crate::constants::Constants;
 use atlas_core::math;
 use atlas_core::network::Network;
@@ -30,6 +30,8 @@ pub struct Fabric {
     pub network: Network,
     /// Share of the full bandwidth available to a pair inside the domain: 1 with a switch, less in a mesh or ring.
     pub pair_share: f64,
+    /// Whether gathers over several domains run as one ring, as in NCCL and RCCL, rather than in stages.
+    pub ring_gathers: bool,
     /// A bridge between neighbors, with the bandwidth that a large collective reaches.
     pub bridge: Option<Bridge>,
 }
@@ -48,6 +50,17 @@ impl Fabric {
             congestion: c.congestion,
             network: Network { oversubscription, ..acc.network },
             pair_share: if acc.switched { 1.0 } else { 1.0 / (acc.domain - 1.0).max(1.0) },
+            ring_gathers: matches!(
+                acc.generation,
+                Generation::Volta
+                    | Generation::Workstation
+                    | Generation::Ampere
+                    | Generation::Hopper
+                    | Generation::Blackwell
+                    | Generation::Cdna2
+                    | Generation::Cdna3
+                    | Generation::Cdna4
+            ),
             bridge: acc.bridge.map(|bridge| Bridge { bw: acc.effective_link_bw(bridge.bw, c), ..bridge }),
         }
     }
@@ -140,7 +153,9 @@ pub fn all_gather(f: &Fabric, g: Group, bytes: f64) -> f64 {
     }
     let moved = bytes * (g.size - 1.0) / g.size;
     let ring = ring_latency(f, &g) + transfer(moved, ring_bw(f, &g), f.message_ramp);
-    if !g.crosses() {
+    // NCCL's tree algorithm for gathers (PAT) supports one rank per node only, so that the latency of gathers over many
+    // nodes grows with the number of ranks (NCCL, src/graph/tuning.cc).
+    if !g.crosses() || (f.ring_gathers && g.local > 1.0) {
         return ring;
     }
     // Hierarchical: each rank's own share between domains first, then inside the domain.
