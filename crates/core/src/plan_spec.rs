@@ -11,6 +11,8 @@ use crate::plan::{
 /// Default share of device memory that stays free: half of the 90 % error interval of the memory model is on the unsafe
 /// side (`atlas validate`).
 pub const HEADROOM: f64 = 0.05;
+/// Default rank of LoRA adapters: that of TRL's recipes (`ModelConfig.lora_r`).
+pub const LORA_RANK: f64 = 16.0;
 
 /// Options as stated in a file; `None` if not stated.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -66,6 +68,8 @@ pub struct PlanSpec {
     pub trained: Option<Trained>,
     /// `lora_targets`: which linear layers have adapters.
     pub lora_targets: Option<LoraTargets>,
+    /// `lora_rank`: rank of the adapters.
+    pub lora_rank: Option<Count>,
     /// `cpu_offload`: state offloaded to host memory.
     pub cpu_offload: Option<CpuOffload>,
     /// `parallelism.cp_comm_type`: what context-parallel ranks exchange.

@@ -13,6 +13,7 @@ pub use stage::{ModelStates, Sharded};
 use crate::accelerator::Precision;
 use crate::constants::Constants;
 use crate::convolution::Residual;
+use crate::training::Adapters;
 use crate::training::input::{Plan, TrainingInput};
 use atlas_core::plan::Recompute;
 use kept::RecomputeLevels;
@@ -122,6 +123,16 @@ impl LocalParams {
         let dense =
             (a.convolutions.map_or_else(|| a.dense_params(), |network| network.params()) + images) / (i.pp * i.tp);
         LocalParams { dense, experts, embedding: embedding(i) }
+    }
+
+    /// Number of trained parameters. Adapters are part of layers only, so that embeddings have none.
+    #[must_use]
+    pub fn trained(&self, i: &TrainingInput) -> LocalParams {
+        LocalParams {
+            dense: self.dense * i.trained,
+            experts: self.experts * i.trained_experts,
+            embedding: if i.adapters == Adapters::None { self.embedding * i.trained } else { 0.0 },
+        }
     }
 
     /// Sum of all weights.

@@ -141,6 +141,9 @@ fn training(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, lines: &m
     }
     if let Some(adapter) = facts.text("adapter") {
         lines.push_string("trained", "lora", facts.place("adapter").as_deref());
+        if let Some(rank) = facts.count("lora_rank") {
+            lines.push_scalar("lora_rank", rank, facts.place("lora_rank").as_deref());
+        }
         if adapter == "qlora" {
             let note = "QLoRA: the frozen weights are planned in the precision of the matrix multiplications, not in \
                         their quantized format";

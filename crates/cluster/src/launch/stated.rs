@@ -45,6 +45,8 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::Optimizer, plan.optimizer.is_some()),
         (Knob::Trained, plan.trained.is_some_and(|trained| trained != Trained::All)),
         (Knob::LoraTargets, plan.lora_targets.is_some()),
+        (Knob::LoraRank, plan.lora_rank.is_some()),
+        (Knob::WeightBits, plan.weight_bits.is_some() && scenario.uses(Knob::WeightBits)),
         (Knob::FreezeVision, plan.freeze_vision == Some(true) && scenario.uses(Knob::FreezeVision)),
         (Knob::CpuOffload, plan.cpu_offload.is_some_and(|offload| offload != CpuOffload::None)),
         (Knob::Recompute, plan.recompute.is_some()),

@@ -114,4 +114,19 @@ fn a_lora_recipe_of_litgpt_is_an_adapter() {
     let text = "litgpt finetune_lora org/phi-2 --train.micro_batch_size 4 --devices 2";
     expect(&read("l.sh", &format!("{text}\n")), &json!({ "adapter": "lora", "micro_batch": 4 }));
     expect(&read("l.sh", &format!("{text} --quantize bnb.nf4\n")), &json!({ "adapter": "qlora" }));
+    expect(&read("l.sh", &format!("{text} --lora_r 32\n")), &json!({ "adapter": "lora", "lora_rank": 32 }));
+}
+
+#[test]
+fn the_rank_of_adapters_is_read() {
+    let axolotl = "base_model: org/base-7B\nadapter: lora\nlora_r: 32\nmicro_batch_size: 2\nsequence_len: 4096\n";
+    expect(&read("a.yml", axolotl), &json!({ "adapter": "lora", "lora_rank": 32 }));
+    expect(&read("a.yml", &axolotl.replace("adapter: lora\n", "")), &json!({ "adapter": null, "lora_rank": null }));
+    let factory =
+        "model_name_or_path: org/base-7B\nstage: sft\nfinetuning_type: lora\nlora_rank: 8\ncutoff_len: 1024\n";
+    expect(&read("l.yaml", factory), &json!({ "adapter": "lora", "lora_rank": 8 }));
+    let script = "from transformers import AutoModelForCausalLM, TrainingArguments\nfrom peft import LoraConfig\n\
+                  config = LoraConfig(r=64, lora_alpha=16)\n\
+                  arguments = TrainingArguments(per_device_train_batch_size=2)\n";
+    expect(&read("t.py", script), &json!({ "adapter": "lora", "lora_rank": 64 }));
 }

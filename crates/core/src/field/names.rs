@@ -29,6 +29,8 @@ pub enum Knob {
     Trained,
     /// Which linear layers have adapters.
     LoraTargets,
+    /// Rank of LoRA adapters.
+    LoraRank,
     /// State offloaded to host memory.
     CpuOffload,
     /// Activations recomputed in the backward pass.

@@ -7,7 +7,7 @@ use crate::plan::{
     AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer,
     Recompute, Trained,
 };
-use crate::plan_spec::HEADROOM;
+use crate::plan_spec::{HEADROOM, LORA_RANK};
 
 pub(super) const RUNTIME: &[Field] = &[
     entry(
@@ -89,7 +89,6 @@ pub(super) const RUNTIME: &[Field] = &[
     .slot(number!(weight_bits))
     .model_property()
     .unit("bit")
-    .inference()
     .hardware_modeling(),
     entry(
         Knob::ExpertPrecision,
@@ -164,6 +163,19 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(word!(LoraTargets, lora_targets))
     .with_default_word(LoraTargets::All.name())
+    .training()
+    .hardware_modeling(),
+    entry(
+        Knob::LoraRank,
+        "lora_rank",
+        &["lora_r", "r"],
+        Group::Runtime,
+        ranks(4096.0),
+        &["lora_rank"],
+        "rank of LoRA adapters",
+    )
+    .slot(count!(lora_rank))
+    .with_default(LORA_RANK)
     .training()
     .hardware_modeling(),
     entry(

@@ -4,6 +4,7 @@ use super::kept::KeptActivations;
 use super::{LocalParams, MemoryBreakdown, embedding, logits};
 use crate::arch::Architecture;
 use crate::constants::Constants;
+use crate::training::Adapters;
 use crate::training::input::TrainingInput;
 use crate::training::stages::stage_layers;
 use atlas_core::count::Count;
@@ -128,13 +129,16 @@ pub struct Sharded {
     pub params: f64,
     /// Number of those that may be stored in fewer bytes than in the format of the GEMMs.
     pub packed: f64,
+    /// Number of trained parameters: some or all of the above, or adapters that are added to them.
+    pub trained: f64,
     /// Number of ranks over which weights, gradients and optimizer states are sharded.
     pub shards: [f64; 3],
 }
 
 impl Sharded {
-    /// Creates the sharding of `params` parameters, replicated over `ranks`, of which `packed` may be packed.
-    fn of(i: &TrainingInput, params: f64, packed: f64, ranks: f64) -> Sharded {
+    /// Creates the sharding of `params` parameters, replicated over `ranks`, of which `packed` may be packed, and of
+    /// `trained` ones.
+    fn of(i: &TrainingInput, [params, packed, trained]: [f64; 3], ranks: f64) -> Sharded {
         let ranks = ranks.max(1.0);
         let shard = i.shard_ranks(ranks);
         let held = i.persistent_sharding();
@@ -144,23 +148,25 @@ impl Sharded {
             over(matches!(held, Sharding::Zero2 | Sharding::Zero3)),
             over(i.sharding != Sharding::None),
         ];
-        Sharded { params, packed, shards }
+        Sharded { params, packed, trained, shards }
     }
 
-    /// Bytes of the weights before sharding.
+    /// Bytes of the weights before sharding, including adapters.
     #[must_use]
     pub fn weight_bytes(&self, i: &TrainingInput) -> f64 {
-        match i.packed_bytes {
-            // Embedding, output layer and adapters are stored in the format of the GEMMs.
-            Some(bytes) => self.packed * bytes + (self.params * (1.0 + i.trained) - self.packed) * i.weight_bytes,
+        let adapters = if i.adapters == Adapters::None { 0.0 } else { self.trained * i.weight_bytes };
+        let weights = match i.packed_bytes {
+            // Embedding and output layer are stored in the format of the GEMMs.
+            Some(bytes) => self.packed * bytes + (self.params - self.packed) * i.weight_bytes,
             None => self.params * i.weight_bytes,
-        }
+        };
+        weights + adapters
     }
 
     /// Bytes of weights, gradients and optimizer states.
     fn bytes(&self, i: &TrainingInput) -> [f64; 3] {
         let [weights, gradients, optimizer] = self.shards;
-        let trained = self.params * i.trained;
+        let trained = self.trained;
         [self.weight_bytes(i) / weights, trained * i.grad_bytes / gradients, trained * i.optimizer_bytes / optimizer]
     }
 }
@@ -176,14 +182,12 @@ pub struct ModelStates {
 
 impl ModelStates {
     fn of(i: &TrainingInput, local: &LocalParams) -> ModelStates {
+        let trained = local.trained(i);
+        let dense = [local.dense + local.embedding, local.dense, trained.dense + trained.embedding];
+        let experts = [local.experts, local.experts, trained.experts];
         ModelStates {
-            dense: Sharded::of(i, local.dense + local.embedding, local.dense, i.copies() * i.dp * i.cp),
-            experts: Sharded::of(
-                i,
-                local.experts,
-                local.experts,
-                i.copies() * i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0),
-            ),
+            dense: Sharded::of(i, dense, i.copies() * i.dp * i.cp),
+            experts: Sharded::of(i, experts, i.copies() * i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)),
         }
     }
 

@@ -139,21 +139,23 @@ pub(super) struct DataTraffic {
     pub(super) per_micro: f64,
 }
 
-fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut DataTraffic) {
+/// Adds the traffic of a group of replicas of `params` weights, with `trained` parameters that are trained.
+fn group_traffic(i: &TrainingInput, f: &Fabric, [params, trained]: [f64; 2], g: Group, out: &mut DataTraffic) {
     if g.size <= 1.0 || params <= 0.0 {
         return;
     }
-    let gradients = params * i.trained * i.reduced_bytes();
-    let weights = params * i.packed_bytes.unwrap_or(2.0);
+    let gradients = trained * i.reduced_bytes();
+    let bytes = i.packed_bytes.unwrap_or(2.0);
+    let (weights, updated) = (params * bytes, trained * bytes);
     match i.sharding {
         Sharding::None => out.per_step += coll::all_reduce(f, g, gradients),
         Sharding::Zero1 => {
-            let gather = coll::all_gather(f, g, weights * i.trained);
+            let gather = coll::all_gather(f, g, updated);
             out.per_step += coll::reduce_scatter(f, g, gradients) + gather;
             out.gather += gather;
         }
         Sharding::Zero2 => {
-            let gather = coll::all_gather(f, g, weights * i.trained);
+            let gather = coll::all_gather(f, g, updated);
             out.per_step += gather;
             out.gather += gather;
             // Only shards of the gradients are kept between micro-batches (arXiv 1910.02054, section 5.2), so each
@@ -192,9 +194,12 @@ pub(super) fn data(i: &TrainingInput, f: &Fabric, local: &LocalParams) -> DataTr
     // Weights held by two devices of a bidirectional pipeline are reduced over both.
     let copies = i.copies();
     let dense = Group::strided(copies * i.dp * i.cp, f64::from(i.tp), i.domain);
-    group_traffic(i, f, copies * (local.dense + local.embedding), dense, &mut out);
+    let trained = local.trained(i);
+    let of_dense = [local.dense + local.embedding, trained.dense + trained.embedding];
+    group_traffic(i, f, of_dense.map(|params| copies * params), dense, &mut out);
     let shards = (i.ep * i.etp).max(1.0);
     let replicas = copies * i.dp * i.cp * i.tp / shards;
-    group_traffic(i, f, copies * local.experts, Group::strided(replicas, shards, i.domain), &mut out);
+    let of_experts = [local.experts, trained.experts].map(|params| copies * params);
+    group_traffic(i, f, of_experts, Group::strided(replicas, shards, i.domain), &mut out);
     out
 }

@@ -1,5 +1,6 @@
 //! The input of a training estimate, as plain numbers.
 
+use super::adapters::Adapters;
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
 use crate::vision::Images;
@@ -28,18 +29,6 @@ impl Offload {
     pub fn any(&self) -> bool {
         self.optimizer > 0.0 || self.activations > 0.0 || self.weights > 0.0
     }
-}
-
-/// Matrices of a frozen model that have low-rank adapters (LoRA, arXiv 2106.09685).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Adapters {
-    /// None.
-    #[default]
-    None,
-    /// The projections of attention.
-    Attention,
-    /// The projections of attention and the MLPs.
-    All,
 }
 
 /// A resolved recomputation plan. Shares are means over stages and micro-batches.
@@ -258,9 +247,11 @@ pub struct TrainingInput {
     pub bucket_bytes: f64,
     /// Load of the busiest expert-parallel rank relative to the mean.
     pub imbalance: f64,
-    /// Share of the weights that is trained (below 1 with frozen layers or adapters): scales weight gradients and their
-    /// reduction.
+    /// Share of the weights that is trained: below 1 if some are frozen. With [`TrainingInput::adapters`], parameters
+    /// of adapters relative to the weights of the layers, without routed experts.
     pub trained: f64,
+    /// As [`TrainingInput::trained`], of routed experts.
+    pub trained_experts: f64,
     /// Bytes of a frozen layer weight as stored, including scales, if weights are unpacked before every GEMM (QLoRA,
     /// arXiv 2305.14314, section 3); `None`: stored in the format of the GEMMs.
     pub packed_bytes: Option<f64>,
@@ -315,6 +306,7 @@ impl Default for TrainingInput {
             bucket_bytes: 0.0,
             imbalance: 1.0,
             trained: 1.0,
+            trained_experts: 1.0,
             packed_bytes: None,
             adapters: Adapters::None,
             software: Software::default(),

@@ -1,7 +1,8 @@
 //! Compute of one layer for one micro-batch: forward, backward and recomputation, operator by operator.
 
+use super::adapters::Adapters;
 use super::terms::{Class, OperatorSink, OperatorTime, Operators};
-use super::{Adapters, Plan, Software, TrainingInput};
+use super::{Plan, Software, TrainingInput};
 use crate::accelerator::{Generation, Precision};
 use crate::constants::Constants;
 use crate::ops;
@@ -196,8 +197,13 @@ fn traffic_pair(i: &TrainingInput, c: &Constants, bytes: f64) -> PassTimes {
 /// Whether a matrix has an adapter.
 fn has_adapter(name: OpName, adapters: Adapters) -> bool {
     match name {
-        OpName::QueryKeyValue | OpName::OutputProjection => adapters != Adapters::None,
-        OpName::MlpUp | OpName::MlpDown | OpName::SharedUp | OpName::SharedDown => adapters == Adapters::All,
+        OpName::QueryKeyValue | OpName::KeyValueUp | OpName::OutputProjection => adapters != Adapters::None,
+        OpName::MixerIn
+        | OpName::MixerOut
+        | OpName::MlpUp
+        | OpName::MlpDown
+        | OpName::SharedUp
+        | OpName::SharedDown => adapters == Adapters::All,
         _ => false,
     }
 }

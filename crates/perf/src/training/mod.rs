@@ -7,6 +7,7 @@
 //! image. A convolutional network has `seq` = 1, so that `micro` and `global` count images and "tokens" per second are
 //! images per second. In a vision transformer, `seq` is the number of patches plus the class token.
 
+pub mod adapters;
 mod breakdown;
 pub mod comm;
 mod convolution;
@@ -24,8 +25,9 @@ pub mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use adapters::Adapters;
 pub use breakdown::TimeBreakdown;
-pub use input::{Adapters, Offload, Plan, Reshard, Software, TrainingInput};
+pub use input::{Offload, Plan, Reshard, Software, TrainingInput};
 pub use layer::slice;
 pub use memo::{Memo, memoized};
 pub use optimizer::Optimizer;

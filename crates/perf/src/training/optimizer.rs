@@ -51,9 +51,9 @@ impl Offload {
 /// Number of weights whose optimizer states one accelerator holds and updates.
 fn owned_weights(i: &TrainingInput, local: &LocalParams) -> f64 {
     let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { i.shard_ranks(ranks).max(1.0) };
-    ((local.dense + local.embedding) / shard(i.dp * i.cp)
-        + local.experts / shard(i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0)))
-        * i.trained
+    let trained = local.trained(i);
+    (trained.dense + trained.embedding) / shard(i.dp * i.cp)
+        + trained.experts / shard(i.dp * i.cp * i.tp / (i.ep * i.etp).max(1.0))
 }
 
 /// Time of the update on the device, s: states are read and written once, memory-bound. Excludes the offloaded share.
@@ -85,7 +85,8 @@ pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl
     let back = share * owned * i.weight_bytes / link;
     // In every micro-batch: weights in for forward and backward, gradients out; kept activations out and in.
     let ranks = if i.persistent_sharding() == Sharding::Zero3 { (i.dp * i.cp).max(1.0) } else { 1.0 };
-    let streamed = o.weights.clamp(0.0, 1.0) * local.total() / ranks * (2.0 * i.weight_bytes + 2.0 * i.trained);
+    let streamed =
+        o.weights.clamp(0.0, 1.0) / ranks * (2.0 * i.weight_bytes * local.total() + 2.0 * local.trained(i).total());
     let kept = o.activations.clamp(0.0, 1.0) * 2.0 * activations();
     let each = (streamed + kept) / link;
     update + back + hide(each + out, micro) + (i.micro_batches() - 1.0) * hide(each, micro)

@@ -73,7 +73,8 @@ pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Ac
         // Autograd adds to a 16-bit gradient (6 bytes), which is converted (2 + fp32), added (3 fp32) and cleared (2).
         10.0 + 4.0 * i.grad_bytes
     };
-    let seconds = |weights: f64| roofline::memory_seconds(&i.accelerator, c, weights * i.trained * each);
+    let seconds = |weights: f64| roofline::memory_seconds(&i.accelerator, c, weights * each);
+    let local = local.trained(i);
     let layers = (i.arch.depth() / i.pp).max(1e-9);
     AccumulationTime { layer: seconds(local.dense + local.experts) / layers, head: seconds(local.embedding) }
 }

@@ -14,9 +14,10 @@ use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, Sources};
 
 /// Starting points of the tests: target, workload, and settings that make further knobs effective.
-const TRAINING: [(&str, &str, &[&str]); 7] = [
+const TRAINING: [(&str, &str, &[&str]); 8] = [
     ("h100-sxm-128", "llama3.1-70b-train", &[]),
     ("h100-sxm-128", "llama3.1-70b-train", &["sharding=zero3", "trained=lora", "recompute=full", "vpp=1"]),
+    ("h100-sxm-8", "llama3-70b-qlora", &[]),
     ("gb200-nvl72-4", "deepseek-v3-train", &[]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["tp=2"]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["pp=1", "vpp=1", "sharding=zero3", "overlap=off"]),
@@ -258,7 +259,7 @@ fn knobs_without_effect_are_unlisted_and_the_reason_is_noted() {
         let described = said(&parts, &stated);
         assert!(described.contains(why) && described.contains("has no effect"), "{set}: {described}");
     }
-    for (set, knob) in [("pp=2", Knob::Vpp), ("tp=2", Knob::Sp), ("trained=lora", Knob::LoraTargets)] {
+    for (set, knob) in [("pp=2", Knob::Vpp), ("tp=2", Knob::Sp), ("trained=lora", Knob::LoraRank)] {
         let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();
         assert!(Scenario::resolve(&parts, &overrides(Engine::Analytical, &[set])).unwrap().uses(knob), "{set}");
     }

@@ -61,6 +61,10 @@ const NOT_SHARDED: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Sharding, "model states are not sharded: set sharding");
 const NO_ADAPTERS: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Trained, "the model has no adapters: set trained=lora");
+const TRAINED_WEIGHTS: IneffectiveKnob = IneffectiveKnob::requiring(
+    Knob::Trained,
+    "weights that are trained cannot be stored in fewer bits than they are multiplied in: set trained=lora",
+);
 const SAME_KEYS: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Tp, "no two ranks hold the same KV heads: set tp above the number of KV heads");
 const NOTHING_DRAFTED: IneffectiveKnob =
@@ -159,7 +163,8 @@ impl Scenario {
             }
             Knob::Prompt | Knob::Generate => when(model.convolutions.is_some(), NO_TOKENS),
             Knob::AttentionKernel => when(model.convolutions.is_some(), NO_ATTENTION),
-            Knob::LoraTargets => when(plan.trained != Some(Trained::Lora), NO_ADAPTERS),
+            Knob::LoraTargets | Knob::LoraRank => when(plan.trained != Some(Trained::Lora), NO_ADAPTERS),
+            Knob::WeightBits => when(plan.trained != Some(Trained::Lora), TRAINED_WEIGHTS),
             Knob::OverlapTensor | Knob::Sp => when(shape.tp <= 1.0, ONE_TENSOR_RANK),
             Knob::Vpp | Knob::FirstLayers | Knob::LastLayers | Knob::OverlapPipeline | Knob::PipelineSchedule => {
                 when(shape.pp <= 1.0, ONE_STAGE)

@@ -10,7 +10,7 @@ use atlas_config::Mode;
 use atlas_core::field::{DefaultValue, Field, Slot};
 use atlas_core::plan::{Engine, Format, LoadKind, Preset, PriceBasis, Trained};
 use atlas_core::plan_spec::PlanSpec;
-use atlas_perf::serving::formats::{stored_bytes, supported_16_bit_format};
+use atlas_perf::serving::formats::supported_16_bit_format;
 use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
 use atlas_perf::traits::{Accumulation, StepLaunch};
 
@@ -28,7 +28,10 @@ impl Scenario {
             Knob::Global => number(self.global(&self.base)),
             Knob::Precision => word(self.packed(&self.base).unwrap_or_else(|| self.format(&self.base)).name()),
             Knob::Compute => word(plan.compute.unwrap_or_else(|| self.compute(&self.base)).name()),
-            Knob::WeightBits => number(plan.weight_bits.unwrap_or(served.formats.dense_bytes * 8.0)),
+            Knob::WeightBits => number(plan.weight_bits.unwrap_or_else(|| match shape.mode {
+                Mode::Training => self.weight_bits(&self.base),
+                Mode::Inference => served.formats.dense_bytes * 8.0,
+            })),
             Knob::GradientFormat => word(self.gradient_format(&self.base).name()),
             Knob::OverlapTensor => Setting::Toggle(self.training_software(&self.base).overlap_tensor),
             Knob::OverlapPipeline => Setting::Toggle(self.training_software(&self.base).overlap_pipeline),
@@ -355,15 +358,6 @@ impl Scenario {
                 })
             }
         }
-    }
-
-    /// Storage format of the frozen weights in LoRA training, if it is narrower than the format of matrix
-    /// multiplications.
-    #[must_use]
-    pub fn packed(&self, phase: &Phase) -> Option<Format> {
-        let frozen = phase.shape.mode == Mode::Training && phase.plan.trained == Some(Trained::Lora);
-        let narrower = |format: &Format| stored_bytes(*format) < stored_bytes(self.format(phase));
-        phase.plan.format.filter(|format| frozen && narrower(format))
     }
 
     /// Concurrent requests; by default, [`CONCURRENCY`] per replica.

@@ -255,7 +255,8 @@ fn buckets(system: &TrainingInput) -> u32 {
     let allocated = 0.5 * system.bucket_bytes / 2.0;
     let each = if allocated > 0.0 { allocated } else { (1e6 * system.dp).max(40e6) };
     let local = LocalParams::of(system);
-    let weights = (local.dense + local.experts) * system.trained / system.vpp.max(Count::ONE);
+    let trained = local.trained(system);
+    let weights = (trained.dense + trained.experts) / system.vpp.max(Count::ONE);
     (weights / each).ceil().clamp(1.0, MAX_BUCKETS) as u32
 }
 

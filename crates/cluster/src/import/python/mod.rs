@@ -254,7 +254,12 @@ impl Program<'_> {
                     }
                 }
             }
-            "LoraConfig" => self.training.fields.set_implied("adapter", "lora", line),
+            "LoraConfig" => {
+                if let Some(rank) = named("r") {
+                    self.training.int("lora_rank", rank);
+                }
+                self.training.fields.set_implied("adapter", "lora", line);
+            }
             _ => self.read_setup_call(name, args, line),
         }
     }

@@ -23,7 +23,8 @@ pub(crate) fn axolotl(doc: &Node, out: &mut ReadFields) {
             }
             "adapter" => out.text("adapter", v),
             // LoRA settings without an adapter have no effect.
-            "lora_r" | "lora_alpha" => true,
+            "lora_r" => !doc.has("adapter") || out.int("lora_rank", v),
+            "lora_alpha" => true,
             _ => super::hf::flag(k, v, out),
         };
     }
@@ -65,6 +66,9 @@ pub(crate) fn trainer(doc: &Node, out: &mut ReadFields) {
     for (k, v) in doc.map() {
         let lora = k.starts_with("lora_");
         if (lora && (kind.is_some() || peft == Some(false))) || k == "stage" {
+            if k == "lora_rank" && kind.as_deref() == Some("lora") {
+                out.int("lora_rank", v);
+            }
             continue;
         }
         super::hf::flag(k, v, out);

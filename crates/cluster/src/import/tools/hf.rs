@@ -118,6 +118,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         }
         "lora_dim" | "actor_lora_dim" => {
             if node.int() != Some(0) {
+                out.int("lora_rank", node);
                 out.set("adapter", "lora", node.line)
             } else {
                 true
@@ -137,6 +138,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
         }
         "lora_r" | "lora_rank" => {
+            out.int("lora_rank", node);
             out.fields.set_implied("adapter", "lora", node.line);
             true
         }

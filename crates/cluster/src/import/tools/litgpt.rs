@@ -51,6 +51,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     }
     if doc.at("lora_r").is_some() {
         let at = doc.at("lora_r").map_or(0, |n| n.line);
+        int(out, "lora_rank", "lora_r");
         out.set("adapter", if out.fields.has("weights_precision") { "qlora" } else { "lora" }, at);
     }
     let optimizer = doc.first(&["optimizer.class_path"]).or(doc.get("optimizer"));

@@ -69,6 +69,7 @@ fn setting(path: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             true
         }
+        "model.lora_rank" => out.int("lora_rank", node),
         "batch_size" => out.int("micro_batch", node),
         "gradient_accumulation_steps" => out.int("grad_accum", node),
         "tokenizer.max_seq_len" => out.int("seq_len", node),

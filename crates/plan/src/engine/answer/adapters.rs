@@ -3,7 +3,7 @@
 
 use crate::engine::estimate;
 use crate::estimate::{Estimate, Verdict};
-use crate::knob::{KnobValues as _, Overrides, assignment};
+use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
 use atlas_document::Sources;
@@ -62,4 +62,48 @@ fn int4_is_refused_for_trained_weights_but_not_for_qlora() {
     assert!(described.contains("int4"), "{described}");
     let shipped = answered("h100-sxm-8", "llama3-70b-qlora", &[]);
     assert_eq!(shipped.detail.unwrap().verdict, Verdict::Fits);
+}
+
+fn gb(estimate: &Estimate, part: &str) -> f64 {
+    let parts = &estimate.detail.as_ref().unwrap().memory.parts;
+    parts.part(part) * 1e-9
+}
+
+#[test]
+fn adapter_memory_follows_from_rank_and_targets() {
+    let of = |set: &[&str]| answered("h100-sxm-8", "llama3-70b-qlora", set);
+    // 0.207 billion parameters of rank 16 on seven matrices of 80 layers, with 12 bytes of states and master weights.
+    let usual = gb(&of(&[]), "optimizer");
+    assert!((usual - 0.207 * 12.0).abs() < 0.01, "{usual} GB");
+    assert!((gb(&of(&["r=64"]), "optimizer") / usual - 4.0).abs() < 1e-6);
+    let attention = gb(&of(&["lora_targets=attention"]), "optimizer");
+    assert!((attention - 0.0655 * 12.0).abs() < 0.01, "{attention} GB");
+}
+
+#[test]
+fn frozen_weights_take_the_stated_bits() {
+    let of = |set: &[&str]| answered("h100-sxm-8", "llama3-70b-qlora", set);
+    let weights = |set: &[&str]| gb(&of(set), "weights");
+    // 68.5 billion parameters of layers; embedding and output layer stay in 16 bit.
+    let [two, four, eight] = ["weight_bits=2", "weight_bits=4.5", "weight_bits=8.5"].map(|set| weights(&[set]));
+    assert!((four - two - 68.5 * 2.5 / 8.0).abs() < 0.1 && (eight - four - 68.5 * 4.0 / 8.0).abs() < 0.1);
+    let q8 = weights(&["precision=q8_0"]);
+    assert!((q8 - eight).abs() < 0.5, "{q8} {eight}");
+    // Weights of 16 bits are not packed.
+    assert!((weights(&["weight_bits=16"]) - weights(&["precision=bf16"])).abs() < 1e-9);
+}
+
+#[test]
+fn checkpoints_of_adapters_are_not_checkpoints_of_the_model() {
+    let library = Library::load(&Sources::built_in(), None);
+    let written = |set: &[(Knob, &str)]| {
+        let parts = Parts::find(&library, "h100-sxm-8", "llama3-70b-qlora").unwrap();
+        let set = set.iter().map(|(knob, word)| (*knob, knob.parse(word, &[]).unwrap())).collect();
+        match Scenario::resolve(&parts, &set).unwrap().get(Knob::Checkpoint) {
+            Setting::Number(seconds) => seconds,
+            other => panic!("{other}"),
+        }
+    };
+    let (adapters, model) = (written(&[]), written(&[(Knob::Trained, "all"), (Knob::Precision, "bf16")]));
+    assert!((adapters / model - 0.207 / 70.6).abs() < 1e-4, "{adapters} s, {model} s");
 }

@@ -5,7 +5,7 @@ use super::{Physics, limits, power, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, Training, Verdict};
 use crate::scenario::{Machine, Phase, Scenario};
 use atlas_core::count::Count;
-use atlas_core::plan::{ContextExchange, CpuOffload, Format, LoraTargets, Trained};
+use atlas_core::plan::{ContextExchange, CpuOffload, Format, Trained};
 use atlas_core::plan_spec::HEADROOM;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::{Architecture, Head};
@@ -15,8 +15,8 @@ use atlas_perf::memory::MemoryBreakdown;
 use atlas_perf::serving::formats::stored_bytes;
 use atlas_perf::training;
 use atlas_perf::training::{
-    Adapters, Offload, Optimizer, Recompute, Reshard, Schedule, Sharding, TimeBreakdown, TrainingEstimate,
-    TrainingInput, Unsupported,
+    Offload, Optimizer, Recompute, Reshard, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput,
+    Unsupported,
 };
 use atlas_perf::traits::{Regather, TrainingTraits, WeightCopies};
 
@@ -41,6 +41,7 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
     let grad_bytes = plan.gradient_format.map_or(traits.gradient_format.bytes(precision), stored_bytes);
     let reduce_bytes = plan.gradient_format.map_or(traits.reduce_format.bytes(precision), stored_bytes);
     let sharding = scenario.sharding(phase);
+    let [trained, trained_experts] = scenario.trained_shares(phase, arch);
     TrainingInput {
         arch: *arch,
         accelerator: machine.device,
@@ -89,17 +90,10 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
         },
         target_seq: None,
         bucket_bytes: if sharding == Sharding::None { 0.0 } else { traits.bucket_bytes },
-        trained: match plan.trained.unwrap_or(Trained::All) {
-            Trained::All => 1.0,
-            Trained::Lora => LORA_SHARE,
-            Trained::Projector => scenario.projector_params() / arch.params(),
-        },
-        packed_bytes: scenario.packed(phase).map(stored_bytes),
-        adapters: match (plan.trained, plan.lora_targets) {
-            (Some(Trained::Lora), Some(LoraTargets::Attention)) => Adapters::Attention,
-            (Some(Trained::Lora), _) => Adapters::All,
-            _ => Adapters::None,
-        },
+        trained,
+        trained_experts,
+        packed_bytes: scenario.packed_bytes(phase),
+        adapters: scenario.adapters(phase),
         software: scenario.training_software(phase),
         images: scenario.images(phase),
     }
@@ -128,9 +122,6 @@ pub fn stage_layers(scenario: &Scenario, stage: f64) -> f64 {
 pub fn next_token(model: &Architecture) -> bool {
     model.causal && model.head == Head::Language && model.encoder_layers <= 0.0 && model.convolutions.is_none()
 }
-
-/// Share of the weights that LoRA adapters of common ranks add and train.
-const LORA_SHARE: f64 = 0.01;
 
 /// Metrics and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {

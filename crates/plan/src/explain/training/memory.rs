@@ -5,10 +5,12 @@ use crate::explain::expression::Written;
 use crate::explain::{Origin, Term};
 use crate::knob::Knob;
 use atlas_perf::memory::{PeakStages, Sharded};
+use atlas_perf::training::Adapters;
 
 impl Reported<'_> {
     /// Weights, gradients or optimizer states: parameters of the fullest stage, bytes per parameter, and the ranks that
-    /// they are sharded over. `None` if part of them is offloaded to the host, or some weights are packed or frozen.
+    /// they are sharded over. `None` if part of them is offloaded to the host, or some weights are packed or frozen, or
+    /// adapters are added to them.
     pub(super) fn states(&self, name: &'static str) -> Option<Written> {
         let i = &self.input;
         let (kind, bytes, what) = match name {
@@ -19,7 +21,8 @@ impl Reported<'_> {
         };
         let offloaded = if name == "optimizer" { i.offload.optimizer } else { i.offload.weights };
         let frozen_images = i.images.is_some_and(|images| !images.trained);
-        if offloaded > 0.0 || (kind == 0 && (i.packed_bytes.is_some() || frozen_images)) {
+        let added = i.packed_bytes.is_some() || i.adapters != Adapters::None;
+        if offloaded > 0.0 || (kind == 0 && (added || frozen_images)) {
             return None;
         }
         let states = PeakStages::of(i, &self.constants).model_states(&self.out.memory)?;
@@ -42,10 +45,11 @@ impl Reported<'_> {
                     self.knob("cp", Knob::Cp),
                 ]);
             let all = params * bytes.clone();
-            if kind == 0 || i.trained == 1.0 {
+            if kind == 0 || of.trained == of.params {
                 return Some(all / over);
             }
-            let trained = Term::input("trained", "share of the parameters that is trained", "", i.trained)
+            let share = of.trained / of.params;
+            let trained = Term::input("trained", "trained parameters, as a share of these", "", share)
                 .from(Origin::Engine("of the workload's `trained`"));
             Some(all * trained / over)
         };
