@@ -18,7 +18,7 @@ const RESTART_S: f64 = 600.0;
 /// Default write bandwidth to storage per node, bytes per second: the file system of Llama 3 sustained 2 TB/s for 2,048
 /// nodes (arXiv 2407.21783, section 3.3.1).
 const CHECKPOINT_BYTES_PER_NODE: f64 = 1e9;
-/// Bytes per weight in a checkpoint with Adam: master weights and two moments in fp32, and the weight in 16 bit.
+/// Bytes per trained weight in a checkpoint with Adam: master weights and two moments in fp32, and the weight in 16 bit.
 const CHECKPOINT_BYTES_PER_WEIGHT: f64 = 14.0;
 /// Copy bandwidth from an accelerator to host memory, bytes per second: about 80 % of the 32 GB/s of PCIe 4.0 x16.
 /// MegaScale's copies take several seconds (arXiv 2402.15627, section 4.4).
@@ -108,7 +108,7 @@ impl Scenario {
         let or_zero = |value: Option<f64>| value.unwrap_or(0.0);
         let write = self.checkpoint_write(phase);
         let beside = stated.checkpoint_async == Some(true);
-        let copy = (self.checkpoint_bytes() / (self.accelerators().max(1.0) * HOST_COPY)).min(write);
+        let copy = (self.checkpoint_bytes(phase) / (self.accelerators().max(1.0) * HOST_COPY)).min(write);
         Simulation {
             seed: seed(self.seed.saturating_add(i128::from(phase.index))),
             replications: stated.replications.unwrap_or(REPLICATIONS).get().max(1),
@@ -137,13 +137,14 @@ impl Scenario {
         }
     }
 
-    fn checkpoint_bytes(&self) -> f64 {
-        self.model.map_or(0.0, |model| model.params()) * CHECKPOINT_BYTES_PER_WEIGHT
+    /// Bytes of a checkpoint. Frozen weights are not saved: they do not change.
+    fn checkpoint_bytes(&self, phase: &Phase) -> f64 {
+        self.trained_params(phase) * CHECKPOINT_BYTES_PER_WEIGHT
     }
 
     /// Time to write a checkpoint, s. By default, all nodes write their parts concurrently.
     pub(super) fn checkpoint_write(&self, phase: &Phase) -> f64 {
-        let usual = || self.checkpoint_bytes() / (self.num_nodes.max(Count::ONE) * CHECKPOINT_BYTES_PER_NODE);
+        let usual = || self.checkpoint_bytes(phase) / (self.num_nodes.max(Count::ONE) * CHECKPOINT_BYTES_PER_NODE);
         phase.plan.simulation.checkpoint_s.unwrap_or_else(usual)
     }
 }

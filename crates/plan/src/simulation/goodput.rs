@@ -5,6 +5,7 @@ use atlas_core::units;
 use super::options::Options;
 use super::training::Work;
 use super::{Gauge, Problems};
+use atlas_perf::training::adapters::trained_params;
 use atlas_sim::kernel::replication::replicate;
 use atlas_sim::kernel::{Distribution, Interval};
 use atlas_sim::training::faults;
@@ -92,7 +93,9 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge)
     );
     let system = &work.input.system;
     let nodes = work.hosts.count();
-    let checkpoint_bytes = system.arch.params() * (system.weight_bytes + system.optimizer_bytes);
+    // Frozen weights are not saved: they do not change.
+    let trained = trained_params(&system.arch, system.adapters, [system.trained, system.trained_experts]);
+    let checkpoint_bytes = trained * (system.weight_bytes + system.optimizer_bytes);
     let storage = options.storage_gbytes.map_or(STORAGE, |gbytes| gbytes * 1e9);
     let checkpoint = options.checkpoint_seconds.map_or_else(
         || {
