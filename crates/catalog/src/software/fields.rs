@@ -1,7 +1,7 @@
 //! Table of the traits: keys, values in documents, and descriptions.
 
 use atlas_core::count::Count;
-use atlas_core::plan::{Recompute, Sharding};
+use atlas_core::plan::{CpuOffload, Recompute, Sharding};
 use atlas_document::Node;
 use atlas_perf::serving::{Admission, Stack};
 use atlas_perf::traits::*;
@@ -45,6 +45,7 @@ word_values! {
     Stack: STACKS;
     Admission: ADMISSIONS;
     Sharding: Sharding::WORDS;
+    CpuOffload: CpuOffload::WORDS;
     Recompute: Recompute::WORDS;
     AttentionKernel: AttentionKernel::WORDS;
     StepLaunch: StepLaunch::WORDS;
@@ -270,6 +271,9 @@ section! {
         sharding: Sharding, "default sharding";
         most_sharding: Sharding, "maximum sharding";
         most_sharding_with_pipeline: Sharding, "maximum sharding with pipeline parallelism";
+        tensor_parallel: bool, "layers may be split over tensor-parallel ranks";
+        pipeline_parallel: bool, "layers may be distributed over pipeline stages";
+        most_offload: CpuOffload, "the most that host memory may hold";
         zero_bubble: bool, "pipelines may split backward passes (zero bubble)";
         regather: Regather, "when fully sharded weights are gathered";
         sequence_parallel: bool, "sequence parallelism with tensor parallelism, by default";

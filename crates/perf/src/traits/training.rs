@@ -1,6 +1,6 @@
 //! Traits of training software.
 
-use atlas_core::plan::{Recompute, Sharding};
+use atlas_core::plan::{CpuOffload, Recompute, Sharding};
 
 use super::{AttentionKernel, ExpertExchange, ExpertProducts, Routing, StepLaunch, words};
 use crate::accelerator::Precision;
@@ -180,6 +180,12 @@ pub struct TrainingTraits {
     pub most_sharding: Sharding,
     /// Highest level of sharding supported with several pipeline stages.
     pub most_sharding_with_pipeline: Sharding,
+    /// Layers can be split over tensor-parallel ranks.
+    pub tensor_parallel: bool,
+    /// Layers can be distributed over pipeline stages.
+    pub pipeline_parallel: bool,
+    /// The most that can be offloaded to host memory.
+    pub most_offload: CpuOffload,
     /// Pipeline schedules can split the backward pass into gradients of inputs and of weights (zero bubble).
     pub zero_bubble: bool,
     /// When fully sharded weights are gathered.
@@ -218,6 +224,9 @@ impl Default for TrainingTraits {
             sharding: Sharding::Zero1,
             most_sharding: Sharding::Zero3,
             most_sharding_with_pipeline: Sharding::Zero3,
+            tensor_parallel: true,
+            pipeline_parallel: true,
+            most_offload: CpuOffload::Parameters,
             zero_bubble: true,
             regather: Regather::EveryMicroBatch,
             sequence_parallel: true,

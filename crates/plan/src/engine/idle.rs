@@ -26,6 +26,7 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
         }
     }
     notes.extend(overlaps_for_others(scenario));
+    notes.extend(unsupported_by_software(scenario));
     let (Some(model), Mode::Inference) = (scenario.model.as_ref(), scenario.mode()) else { return notes };
     let phase = &scenario.base;
     let (serving, pools) = (&phase.plan.serving, phase.pools());
@@ -89,6 +90,18 @@ fn overlaps_for_others(scenario: &Scenario) -> Option<String> {
         _ => "does not overlap the expert all-to-all",
     };
     Some(format!("{} {how}: the estimate assumes software that does", software.name))
+}
+
+/// Note on settings that the training software does not support.
+fn unsupported_by_software(scenario: &Scenario) -> Option<String> {
+    if scenario.mode() != Mode::Training {
+        return None;
+    }
+    let lacks: Vec<String> = scenario.unsupported_training(&scenario.base).into_iter().map(|(_, what)| what).collect();
+    (!lacks.is_empty()).then(|| {
+        let name = &scenario.active_software.name;
+        format!("{name} does not support {}: the estimate assumes software that does", lacks.join(", "))
+    })
 }
 
 /// Formats a note that the settings `names` have no effect.

@@ -265,6 +265,34 @@ fn knobs_without_effect_are_unlisted_and_the_reason_is_noted() {
     }
 }
 
+#[test]
+fn settings_that_the_training_software_lacks_are_noted() {
+    let library = library();
+    let notes = |set: &[&str]| {
+        let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-8b-train").unwrap();
+        said(&parts, &overrides(Engine::Analytical, set))
+    };
+    let pipeline = ["vpp=1", "pp=2", "global=64", "sharding=zero1"];
+    for (software, set, lacks) in [
+        ("megatron-core", &["pp_schedule=zero-bubble"][..], Some("pp_schedule zero-bubble")),
+        ("megatron-core", &["cpu_offload=parameters"], Some("cpu_offload parameters")),
+        ("megatron-core", &["cpu_offload=optimizer"], None),
+        ("megatron-core@0.9.0", &["cpu_offload=optimizer"], Some("cpu_offload optimizer")),
+        ("megatron-core", &["gradient_format=fp8"], Some("gradient_format fp8")),
+        ("hf-trainer", &[], Some("pipeline stages (pp 2)")),
+        ("hf-trainer@4.38.0", &["tp=8"], Some("tensor parallelism (tp 8)")),
+        ("pytorch-ddp", &["pp=1", "sharding=zero3"], Some("sharding zero3")),
+        ("deepspeed", &["tp=2", "sharding=zero3"], Some("sharding zero3 with pipeline stages")),
+        ("deepspeed", &["tp=2", "sharding=zero1"], None),
+    ] {
+        let software = format!("software={software}");
+        let all: Vec<&str> = [&pipeline[..], &[software.as_str()], set].concat();
+        let described = notes(&all);
+        assert_eq!(described.contains("does not support"), lacks.is_some(), "{all:?}: {described}");
+        assert!(lacks.is_none_or(|lacks| described.contains(lacks)), "{all:?}: {described}");
+    }
+}
+
 /// Target for the fields below.
 const TARGET: &str = "
 - name: here

@@ -4,17 +4,19 @@ use atlas_core::count::Count;
 use std::sync::Arc;
 
 use super::{Machine, Phase, Scenario};
+use crate::knob::Knob;
 use atlas_catalog::Accelerator as Sheet;
 use atlas_catalog::software::{self, AcceleratorClass, Software};
 use atlas_config::Mode;
 use atlas_config::workload::PlanSpec;
 use atlas_core::plan::{
-    AttentionKernel, Format, GraphCapture, MoeCapacity, MoeDispatcher, PipelineSchedule, Recompute, Sharding,
+    AttentionKernel, CpuOffload, Format, GraphCapture, MoeCapacity, MoeDispatcher, PipelineSchedule, Recompute,
+    Sharding,
 };
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::roofline::FusedAttention;
-use atlas_perf::serving::formats::{Refused, Stated, formats, supported, supported_16_bit_format};
+use atlas_perf::serving::formats::{Refused, Stated, formats, stored_bytes, supported, supported_16_bit_format};
 use atlas_perf::serving::{Admission, AllReduce, Formats, Gathering, KernelLibrary, Layout, Stack, StepInputs};
 use atlas_perf::training::Software as TrainingSoftware;
 use atlas_perf::traits::GraphCapture as ServingGraphs;
@@ -277,17 +279,47 @@ impl Scenario {
         phase.plan.sharding.unwrap_or(self.active_software.training.sharding)
     }
 
+    /// Settings of a training run that the software does not support, and what it lacks.
+    #[must_use]
+    pub fn unsupported_training(&self, phase: &Phase) -> Vec<(Knob, String)> {
+        let (plan, shape, t) = (&phase.plan, &phase.shape, &self.active_software.training);
+        let pipelined = shape.pp > 1.0;
+        let most = if pipelined { t.most_sharding_with_pipeline } else { t.most_sharding };
+        let (sharding, offload) = (self.sharding(phase), plan.cpu_offload.unwrap_or(CpuOffload::None));
+        let splitting = plan.schedule.filter(|schedule| pipelined && schedule.splits_backward());
+        // No documented software of training keeps gradients in less than 16 bit.
+        let narrow = plan.gradient_format.filter(|format| stored_bytes(*format) < 2.0);
+        let mut lacks = Vec::new();
+        let mut lack = |knob: Knob, lacking: bool, what: &dyn Fn() -> String| {
+            if lacking {
+                lacks.push((knob, what()));
+            }
+        };
+        lack(Knob::Tp, shape.tp > 1.0 && !t.tensor_parallel, &|| format!("tensor parallelism (tp {})", shape.tp));
+        lack(Knob::Pp, pipelined && !t.pipeline_parallel, &|| format!("pipeline stages (pp {})", shape.pp));
+        lack(Knob::Sharding, sharding > most, &|| {
+            let beside = if pipelined && sharding <= t.most_sharding { " with pipeline stages" } else { "" };
+            format!("sharding {}{beside}", sharding.name())
+        });
+        lack(Knob::PipelineSchedule, splitting.is_some() && !t.zero_bubble, &|| {
+            format!("pp_schedule {}", splitting.map_or("", PipelineSchedule::name))
+        });
+        lack(Knob::CpuOffload, offload > t.most_offload, &|| format!("cpu_offload {}", offload.name()));
+        lack(Knob::GradientFormat, narrow.is_some(), &|| {
+            format!("gradient_format {}", narrow.map_or("", Format::name))
+        });
+        lacks
+    }
+
     /// Whether the software supports the layout of the phase: sharding with a pipeline, pipeline schedule, attention
     /// groups, expert-parallel ranks, pools. Searches and advice propose only supported layouts.
     #[must_use]
     pub fn software_supports(&self, phase: &Phase) -> bool {
-        let (plan, pipelined) = (&phase.plan, phase.shape.pp > 1.0);
+        let plan = &phase.plan;
         match phase.shape.mode {
             Mode::Training => {
-                let t = &self.active_software.training;
-                let most = if pipelined { t.most_sharding_with_pipeline } else { t.most_sharding };
-                let splits = plan.schedule.is_some_and(PipelineSchedule::splits_backward);
-                self.sharding(phase) <= most && (t.zero_bubble || !pipelined || !splits)
+                let layout = [Knob::Tp, Knob::Pp, Knob::Sharding, Knob::PipelineSchedule];
+                !self.unsupported_training(phase).iter().any(|(knob, _)| layout.contains(knob))
             }
             Mode::Inference => {
                 let t = &self.active_software.serving;
