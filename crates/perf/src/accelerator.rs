@@ -2,6 +2,7 @@
 
 use crate::constants::Constants;
 use atlas_core::network::Network;
+use atlas_core::plan::Format;
 
 /// Numeric format of the operands of a matrix multiplication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,6 +25,22 @@ pub enum Precision {
     Fp4,
     /// 4-bit integer weights, multiplied in a wider format: no faster than bf16 where compute-bound.
     Int4,
+}
+
+impl From<Format> for Precision {
+    fn from(format: Format) -> Precision {
+        match format {
+            Format::Fp32 => Precision::Fp32,
+            Format::Tf32 => Precision::Tf32,
+            Format::Bf16 => Precision::Bf16,
+            Format::Fp16 => Precision::Fp16,
+            Format::Fp8 | Format::Mxfp8 => Precision::Fp8,
+            Format::Int8 => Precision::Int8,
+            Format::Fp6 => Precision::Fp6,
+            Format::Fp4 => Precision::Fp4,
+            Format::Int4 => Precision::Int4,
+        }
+    }
 }
 
 impl Precision {
@@ -244,6 +261,19 @@ impl Accelerator {
             bridge: self.bridge.map(|bridge| Bridge { ranks: bridge.ranks * dies, bw: bridge.bw / dies }),
             ..self
         }
+    }
+
+    /// Whether matrix units apply a scale per block of values (MX formats, NVFP4). All FP4 and FP6 matrix units do, and
+    /// no others: Blackwell, CDNA4, Trainium3.
+    #[must_use]
+    pub fn scales_blocks(&self) -> bool {
+        self.supports(Precision::Fp4) || self.supports(Precision::Fp6)
+    }
+
+    /// Whether the device multiplies in `format` natively.
+    #[must_use]
+    pub fn multiplies(&self, format: Format) -> bool {
+        self.supports(Precision::from(format)) && (format != Format::Mxfp8 || self.scales_blocks())
     }
 
     /// Whether the device multiplies in `precision` natively, without falling back to a wider format.

@@ -183,7 +183,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         None | Some(Verdict::Fits) => "fits",
         Some(Verdict::Memory { .. }) => "memory",
         Some(Verdict::Accelerators { .. }) => "accelerators",
-        Some(Verdict::Indivisible { .. }) => "indivisible",
+        Some(Verdict::Indivisible { .. } | Verdict::Sequence { .. }) => "indivisible",
         Some(Verdict::Stages { .. } | Verdict::Bidirectional { .. }) => "stages",
         Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }) => "format",
         Some(Verdict::Context { .. }) => "context",

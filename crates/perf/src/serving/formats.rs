@@ -22,22 +22,6 @@ pub struct Stated {
     pub kv: Option<Format>,
 }
 
-impl From<Format> for Precision {
-    fn from(format: Format) -> Precision {
-        match format {
-            Format::Fp32 => Precision::Fp32,
-            Format::Tf32 => Precision::Tf32,
-            Format::Bf16 => Precision::Bf16,
-            Format::Fp16 => Precision::Fp16,
-            Format::Fp8 | Format::Mxfp8 => Precision::Fp8,
-            Format::Int8 => Precision::Int8,
-            Format::Fp6 => Precision::Fp6,
-            Format::Fp4 => Precision::Fp4,
-            Format::Int4 => Precision::Int4,
-        }
-    }
-}
-
 /// Bytes of one stored weight, including block scales: 4-bit formats have one 8-bit scale per 16 or 32 weights.
 #[must_use]
 pub const fn stored_bytes(format: Format) -> f64 {
@@ -68,7 +52,8 @@ impl Product {
 }
 
 /// GEMM with weights stored as `stored`, `bytes` each.
-fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<Format>, t: &ServingTraits) -> Product {
+fn product(acc: &Accelerator, weights: Format, bytes: f64, compute: Option<Format>, t: &ServingTraits) -> Product {
+    let stored = Precision::from(weights);
     let how = match stored {
         Precision::Fp8 => t.fp8,
         Precision::Fp6 | Precision::Fp4 => t.fp4,
@@ -76,18 +61,19 @@ fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<For
         Precision::Int4 => t.int4,
         wide => return Product::of(compute.map_or(wide, Precision::from), false),
     };
-    if let Some(requested) = compute.map(Precision::from)
-        && requested != stored
+    if let Some(format) = compute
+        && Precision::from(format) != stored
     {
         // Narrow activations require native support; with wider ones, weights are unpacked.
-        let narrow = requested.is_narrow() && acc.supports(requested);
+        let requested = Precision::from(format);
+        let narrow = requested.is_narrow() && acc.multiplies(format);
         return Product::of(if narrow { requested } else { Precision::Bf16 }, requested != Precision::Fp8 || !narrow);
     }
     match how {
         QuantizedProduct::Native if stored == Precision::Int4 && acc.supports(Precision::Int8) => {
             Product::of(Precision::Int8, true)
         }
-        QuantizedProduct::Native if stored != Precision::Int4 && acc.supports(stored) => Product::of(stored, false),
+        QuantizedProduct::Native if stored != Precision::Int4 && acc.multiplies(weights) => Product::of(stored, false),
         QuantizedProduct::Native | QuantizedProduct::Unpacked | QuantizedProduct::Refused => {
             Product::of(Precision::Bf16, true)
         }
@@ -139,7 +125,7 @@ pub fn supported(acc: &Accelerator, stated: &Stated, t: &ServingTraits) -> Resul
     let runs = match Precision::from(multiplied) {
         // Four-bit integers are always multiplied in a wider format.
         Precision::Int4 => true,
-        precision => acc.supports(precision),
+        _ => acc.multiplies(multiplied),
     };
     if runs { Ok(()) } else { Err(Refused::Device(multiplied)) }
 }
@@ -159,7 +145,7 @@ pub fn supported_16_bit_format(acc: &Accelerator, weights: Format) -> Format {
 pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &ServingTraits) -> Formats {
     let stored = Precision::from(stated.weights);
     let bytes = stated.bits.map_or(stored_bytes(stated.weights), |bits| bits / 8.0);
-    let found = product(acc, stored, bytes, stated.compute, t);
+    let found = product(acc, stated.weights, bytes, stated.compute, t);
     let kv_bytes = match stated.kv {
         Some(kv) => stored_bytes(kv),
         None if t.quantized_kv == QuantizedKv::Fp8 && matches!(stored, Precision::Fp8 | Precision::Fp4) => 1.0,
@@ -178,7 +164,7 @@ pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &Serv
     };
     if let Some(experts) = stated.experts.filter(|_| arch.is_moe()) {
         formats.expert_bytes = stored_bytes(experts);
-        let found = product(acc, Precision::from(experts), formats.expert_bytes, stated.compute, t);
+        let found = product(acc, experts, formats.expert_bytes, stated.compute, t);
         (formats.expert, formats.expert_unpack) = (found.precision, found.unpacked);
     } else if arch.is_moe() && stored == Precision::Fp4 {
         // Published 4-bit checkpoints of mixtures quantize the experts and keep attention in 16 bit; files of native
@@ -246,6 +232,21 @@ mod tests {
         }
         assert_eq!(refused(&tpu, &stated(Format::Tf32), &traits), Some(Refused::Device(Format::Tf32)));
         assert_eq!(refused(&tpu, &stated(Format::Fp16), &traits), Some(Refused::Device(Format::Fp16)));
+    }
+
+    #[test]
+    fn mxfp8_weights_are_unpacked_where_matrix_units_apply_no_block_scales() {
+        let (arch, traits, hopper) = (Architecture::default(), ServingTraits::default(), with_fp8());
+        let found = formats(&hopper, &arch, &stated(Format::Mxfp8), &traits);
+        assert_eq!((found.dense, found.dense_unpack), (Precision::Bf16, true));
+        let multiplied = Stated { compute: Some(Format::Mxfp8), ..stated(Format::Mxfp8) };
+        assert_eq!(supported(&hopper, &stated(Format::Mxfp8), &traits), Ok(()));
+        assert_eq!(supported(&hopper, &multiplied, &traits), Err(Refused::Device(Format::Mxfp8)));
+        let mut blackwell = hopper;
+        blackwell.flops[Precision::Fp4 as usize] = 2.0 * hopper.peak(Precision::Fp8);
+        let found = formats(&blackwell, &arch, &stated(Format::Mxfp8), &traits);
+        assert_eq!((found.dense, found.dense_unpack), (Precision::Fp8, false));
+        assert_eq!(supported(&blackwell, &multiplied, &traits), Ok(()));
     }
 
     #[test]

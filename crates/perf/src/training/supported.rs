@@ -4,7 +4,7 @@ use atlas_core::count::Count;
 use thiserror::Error;
 
 use super::pipeline::micro_batches_fill_groups;
-use super::{ContextExchange, TrainingInput};
+use super::{ContextExchange, Sharding, TrainingInput};
 use crate::accelerator::{Accelerator, Precision};
 
 /// Reason why a training run is not supported.
@@ -18,6 +18,9 @@ pub enum Unsupported {
         /// The nearest supported format, if any.
         has: Option<Precision>,
     },
+    /// The accelerator's matrix units do not apply a scale per block, as the format requires.
+    #[error("the accelerator does not scale blocks in {} matrix multiplication", name(*.0))]
+    BlockScales(Precision),
     /// The format is for the storage of weights in inference, not for gradients and activations.
     #[error("{} is a storage format for inference; use a format with matrix multiplications", name(*.0))]
     StorageOnly(Precision),
@@ -44,6 +47,24 @@ pub enum Unsupported {
         micro_batches: f64,
         /// Pipeline stages.
         stages: f64,
+    },
+    /// A sequence cannot be divided evenly over its ranks.
+    #[error("sequences of {tokens} tokens cannot be divided into {parts} equal parts ({of})")]
+    IndivisibleSequence {
+        /// Tokens of a sequence.
+        tokens: f64,
+        /// Parts into which it is divided.
+        parts: f64,
+        /// The ranks that divide it.
+        of: &'static str,
+    },
+    /// Replicas cannot be divided into groups that share the model states.
+    #[error("{ranks} data-parallel ranks (dp x cp) cannot be divided into groups of {shard} (shard)")]
+    ShardGroups {
+        /// Ranks that replicate the weights.
+        ranks: f64,
+        /// Ranks of a group.
+        shard: f64,
     },
     /// The query heads are not divisible by the number of ranks for an all-to-all of heads and sequences.
     #[error("{heads} query heads cannot be divided among {ranks} ranks (tp x cp)")]
@@ -75,14 +96,40 @@ pub enum Unsupported {
     },
 }
 
-/// Checks formats, then the pipeline. Memory and the number of devices are not checked.
+/// Checks formats, then the pipeline, then whether sequences and replicas can be divided. Memory and the number of devices are not checked.
 ///
 /// # Errors
 ///
 /// Returns the first reason why the run is not supported.
 pub fn supported(i: &TrainingInput) -> Result<(), Unsupported> {
     formats(i)?;
-    stages(i)
+    stages(i)?;
+    divisions(i)
+}
+
+/// Checks that sequences and replicas can be divided evenly.
+fn divisions(i: &TrainingInput) -> Result<(), Unsupported> {
+    // Context-parallel ranks of a causal model take one chunk from each end of the sequence, so that all have the same
+    // work (Megatron-Core requires a multiple of 2 × cp; arXiv 2407.21783, section 3.3.2).
+    let halves = i.arch.causal && i.context_exchange != ContextExchange::AllToAll;
+    let (chunks, of) = match (i.cp > 1.0, i.sequence_parallel && i.tp > 1.0) {
+        (false, false) => (1.0, ""),
+        (true, false) if halves => (2.0 * i.cp, "2 x cp"),
+        (true, false) => (f64::from(i.cp), "cp"),
+        (false, true) => (f64::from(i.tp), "tp with sp"),
+        (true, true) if halves => (i.cp * i.tp.max(Count::new(2)), "cp x tp with sp"),
+        (true, true) => (i.cp * i.tp, "cp x tp with sp"),
+    };
+    if i.arch.patch.is_none() && i.seq % chunks != 0.0 {
+        return Err(Unsupported::IndivisibleSequence { tokens: i.seq, parts: chunks, of });
+    }
+    let ranks = i.copies() * i.dp * i.cp;
+    match i.shard.filter(|_| i.sharding != Sharding::None) {
+        Some(shard) if ranks % f64::from(shard) != 0.0 => {
+            Err(Unsupported::ShardGroups { ranks, shard: f64::from(shard) })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn formats(i: &TrainingInput) -> Result<(), Unsupported> {
@@ -93,6 +140,9 @@ fn formats(i: &TrainingInput) -> Result<(), Unsupported> {
     let lacks = |precision| Unsupported::Precision { precision, has: nearest_wide_format(a) };
     if !a.supports(i.precision) {
         return Err(lacks(i.precision));
+    }
+    if i.block_scaled && !a.scales_blocks() {
+        return Err(Unsupported::BlockScales(i.precision));
     }
     // The output layer runs in 16 bit, or in a wider format.
     if nearest_wide_format(a).is_none() {
@@ -183,6 +233,47 @@ mod tests {
         let words = at(Precision::Fp8).map_err(|refused| refused.to_string());
         let expected = "the accelerator has no rate for fp8 matrix multiplication; it has bf16";
         assert_eq!(words, Err(expected.to_owned()));
+    }
+
+    #[test]
+    fn block_scaled_formats_need_matrix_units_that_apply_the_scales() {
+        let mut hopper = Accelerator::default();
+        hopper.flops[Precision::Fp8 as usize] = 2.0 * hopper.peak(Precision::Bf16);
+        let at = |accelerator, block_scaled| {
+            supported(&TrainingInput {
+                accelerator,
+                block_scaled,
+                precision: Precision::Fp8,
+                ..TrainingInput::default()
+            })
+        };
+        assert_eq!(at(hopper, false), Ok(()));
+        assert_eq!(at(hopper, true), Err(Unsupported::BlockScales(Precision::Fp8)));
+        let mut blackwell = hopper;
+        blackwell.flops[Precision::Fp4 as usize] = 2.0 * hopper.peak(Precision::Fp8);
+        assert_eq!(at(blackwell, true), Ok(()));
+    }
+
+    #[test]
+    fn sequences_and_replicas_must_divide_evenly() {
+        let (two, eight) = (Count::new(2), Count::new(8));
+        let base = TrainingInput { tp: eight, cp: two, sequence_parallel: true, ..TrainingInput::default() };
+        let at = |seq, i: TrainingInput| supported(&TrainingInput { seq, ..i });
+        let refused = |tokens, parts, of| Err(Unsupported::IndivisibleSequence { tokens, parts, of });
+        assert_eq!(at(8192.0, base), Ok(()));
+        assert_eq!(at(8191.0, base), refused(8191.0, 16.0, "cp x tp with sp"));
+        let tensor = TrainingInput { cp: Count::ONE, ..base };
+        assert_eq!(at(8190.0, tensor), refused(8190.0, 8.0, "tp with sp"));
+        let context = TrainingInput { tp: Count::ONE, sequence_parallel: false, ..base };
+        assert_eq!(at(8190.0, context), refused(8190.0, 4.0, "2 x cp"));
+        assert_eq!(at(8190.0, TrainingInput { context_exchange: ContextExchange::AllToAll, ..context }), Ok(()));
+        assert_eq!(at(8191.0, TrainingInput { cp: Count::ONE, ..context }), Ok(()));
+        for (shard, fits) in [(8, true), (64, true), (7, false), (128, false)] {
+            let i = TrainingInput { dp: Count::new(64), shard: Some(Count::new(shard)), ..TrainingInput::default() };
+            let groups = Err(Unsupported::ShardGroups { ranks: 64.0, shard: f64::from(shard) });
+            assert_eq!(supported(&i), if fits { Ok(()) } else { groups });
+            assert_eq!(supported(&TrainingInput { sharding: Sharding::None, ..i }), Ok(()));
+        }
     }
 
     #[test]

@@ -178,6 +178,7 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
         (Verdict::Memory { .. }, Mode::Inference) => serving_memory(case),
         (Verdict::Accelerators { needs, has }, _) => accelerators(case, needs / has),
         (Verdict::Indivisible { what, .. }, _) => indivisible(case, what),
+        (Verdict::Sequence { tokens, parts, .. }, _) => sequence(case, tokens, parts),
         (Verdict::Stages { .. }, _) => stages(case),
         (Verdict::Bidirectional { .. }, _) => {
             vec![(
@@ -272,6 +273,21 @@ fn accelerators(case: &Case<'_>, times: f64) -> CandidateValues {
     ]
 }
 
+/// Sequence lengths near `tokens` that are divisible by `parts`, or fewer ranks that share a sequence.
+fn sequence(case: &Case<'_>, tokens: f64, parts: f64) -> CandidateValues {
+    let output = case.scenario.base.shape.generate;
+    let up = (tokens / parts).ceil() * parts - output;
+    let mut near = vec![up, up - parts];
+    near.retain(|prompt| *prompt >= 1.0);
+    sort::by(&mut near, |a, b| (a + output - tokens).abs().total_cmp(&(b + output - tokens).abs()));
+    vec![
+        (Knob::Prompt, near.into_iter().map(Setting::Number).collect()),
+        (Knob::Sp, vec![toggle(Knob::Sp, false).1]),
+        (Knob::Cp, halved(case.cp)),
+        (Knob::Tp, halved(case.tp)),
+    ]
+}
+
 /// Fewer chunks, or, for stated layers of the first or last stage, numbers that leave whole layers for the other
 /// stages.
 fn stages(case: &Case<'_>) -> CandidateValues {
@@ -300,6 +316,10 @@ fn indivisible(case: &Case<'_>, what: &str) -> CandidateValues {
     match what {
         "query heads" => vec![(Knob::Tp, divisors(f64::from(case.arch.heads), case.tp, case.devices))],
         "experts" => vec![(Knob::Ep, divisors(f64::from(case.arch.experts), case.ep, case.devices))],
+        "data-parallel ranks in groups of shard" => {
+            let shard = case.number(Knob::Shard);
+            vec![(Knob::Shard, divisors(case.dp * case.cp, shard, case.dp * case.cp))]
+        }
         "layers" => vec![(Knob::Vpp, halved(case.vpp)), (Knob::Pp, halved(case.pp))],
         what => {
             let groups = what == "micro-batches of interleaved stages";

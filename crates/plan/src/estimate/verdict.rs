@@ -34,6 +34,16 @@ pub enum Verdict {
         /// Divisor.
         by: f64,
     },
+    /// A sequence cannot be divided evenly over the ranks that share it.
+    Sequence {
+        /// Tokens of a sequence.
+        tokens: f64,
+        /// Equal parts into which it must be divided.
+        parts: f64,
+        /// The knobs that divide it: `2 x cp`.
+        #[serde(skip)]
+        of: &'static str,
+    },
     /// The layers cannot be distributed over the chunks of the pipeline stages.
     Stages {
         /// Layers of the model.
@@ -109,6 +119,7 @@ impl Verdict {
             Verdict::Memory { needs, has } => format!("{:.1} GB too much", (needs - has) / BYTES_PER_GB),
             Verdict::Accelerators { needs, .. } => format!("needs {needs} accelerators"),
             Verdict::Indivisible { what, of, by } => format!("{of} {what} / {by}"),
+            Verdict::Sequence { tokens, parts, .. } => format!("{tokens} tokens / {parts}"),
             Verdict::Stages { layers, chunks, .. } => format!("{layers} layers / {chunks} chunks"),
             Verdict::Bidirectional { micro_batches, .. } => format!("{micro_batches} micro-batches"),
             Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. } => format!("no {format}"),
@@ -133,6 +144,9 @@ impl Verdict {
                 format!("tp × pp × cp × dp needs {needs} accelerators; the target has {has}")
             }
             Verdict::Indivisible { what, of, by } => format!("{of} {what} cannot be divided by {by}"),
+            Verdict::Sequence { tokens, parts, of } => {
+                format!("sequences of {tokens} tokens cannot be divided into {parts} equal parts ({of})")
+            }
             Verdict::Stages { layers, stated: None, chunks } => format!(
                 "{layers} layers are too few for {chunks} chunks (pp × vpp): at most {} chunks, with no layers in the first and last",
                 layers + 2.0

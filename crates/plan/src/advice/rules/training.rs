@@ -148,7 +148,8 @@ pub(super) static RULES: &[Rule] = &[
          3.3",
         |case, out| {
             let wide = matches!(case.format, Format::Bf16 | Format::Fp16 | Format::Tf32 | Format::Fp32);
-            if wide && case.gains_from(Precision::Fp8) {
+            // Where the hardware scales blocks, the rule below applies.
+            if wide && case.gains_from(Precision::Fp8) && !case.device.scales_blocks() {
                 out.push(vec![word(Knob::Precision, "fp8")]);
             }
         },
@@ -158,8 +159,8 @@ pub(super) static RULES: &[Rule] = &[
         "the hardware applies a scale per block of 32 values, without a history of maxima",
         "Mishra et al., Recipes for Pre-training LLMs with MXFP8, arXiv 2506.08027",
         |case, out| {
-            let block_scaled = matches!(case.device.generation, Generation::Blackwell | Generation::Cdna4);
-            if block_scaled && !matches!(case.format, Format::Mxfp8 | Format::Fp4) {
+            let wide = matches!(case.format, Format::Bf16 | Format::Fp16 | Format::Tf32 | Format::Fp32);
+            if wide && case.gains_from(Precision::Fp8) && case.device.scales_blocks() {
                 out.push(vec![word(Knob::Precision, "mxfp8")]);
             }
         },

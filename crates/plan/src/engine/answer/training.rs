@@ -251,6 +251,11 @@ fn refused(i: &TrainingInput, format: Format) -> Option<Verdict> {
         Unsupported::Precision { .. } | Unsupported::StorageOnly(_) => {
             Verdict::Format { format: format.name(), instead: unquantized(i) }
         }
+        Unsupported::BlockScales(_) => Verdict::Format { format: format.name(), instead: Format::Fp8.name() },
+        Unsupported::IndivisibleSequence { tokens, parts, of } => Verdict::Sequence { tokens, parts, of },
+        Unsupported::ShardGroups { ranks, shard } => {
+            Verdict::Indivisible { what: "data-parallel ranks in groups of shard", of: ranks, by: shard }
+        }
         Unsupported::Interleaving { micro_batches, stages } => {
             Verdict::Indivisible { what: "micro-batches of interleaved stages", of: micro_batches, by: stages }
         }
