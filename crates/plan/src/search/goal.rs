@@ -4,7 +4,7 @@ use super::around::axis_around;
 use super::condition::fits;
 use super::sensitivity::{Hardware, Lever};
 use crate::engine::estimate_into;
-use crate::estimate::{Estimate, Metric};
+use crate::estimate::{Estimate, Metric, MetricId};
 use crate::knob::{Group, Knob, Setting, ValueType};
 use crate::scenario::{Parts, Scenario};
 use atlas_core::math;
@@ -50,7 +50,8 @@ const DIGITS: i32 = 4;
 /// Relative change that rounds the last digit to a neighboring one.
 const HALF_DIGIT: f64 = 0.5e-3;
 
-/// Knobs that select the engine, the seed or the kind of load, and thus do not affect how the work is done.
+/// Knobs that select the engine, the seed or the kind of load, and thus do not affect how the work is done; and the
+/// tokens of the whole run, since training on fewer is another result.
 fn is_method(knob: Knob) -> bool {
     matches!(
         knob,
@@ -62,6 +63,14 @@ fn is_method(knob: Knob) -> bool {
             | Knob::Requests
             | Knob::Steps
             | Knob::Load
+    ) || knob == Knob::TrainTokens
+}
+
+/// Metrics that relate the throughput to a peak rate. A lower peak raises them without any benefit.
+fn is_share_of_peak(metric: &Metric) -> bool {
+    matches!(
+        metric.id,
+        MetricId::Mfu | MetricId::MfuCausal | MetricId::Hfu | MetricId::FlopUtilization | MetricId::HbmBwUtil
     )
 }
 
@@ -94,8 +103,11 @@ fn rank(knob: Knob) -> u8 {
 /// Finds single changes with which `metric` reaches `wanted`.
 #[must_use]
 pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wanted: f64) -> Goal {
-    let mut seeker = Seeker { scenario, parts, metric, wanted, now: 0.0, estimate: Estimate::default() };
+    let mut seeker = Seeker { scenario, parts, metric, wanted, now: 0.0, least: 0.0, estimate: Estimate::default() };
     seeker.now = seeker.value(scenario).unwrap_or(f64::NAN);
+    if is_share_of_peak(metric) && seeker.now < wanted {
+        seeker.least = per_accelerator(&seeker.estimate, scenario);
+    }
     let mut ways = Vec::new();
     let mut nearest: Option<Solution> = None;
     for knob in Knob::all().filter(|knob| !is_method(*knob) && !knob.spec().is_model_property) {
@@ -126,7 +138,14 @@ struct Seeker<'s> {
     metric: &'static Metric,
     wanted: f64,
     now: f64,
+    /// Lowest throughput per accelerator of a solution.
+    least: f64,
     estimate: Estimate,
+}
+
+/// Tokens per second and accelerator.
+fn per_accelerator(estimate: &Estimate, scenario: &Scenario) -> f64 {
+    estimate.total.tokens_per_sec / scenario.accelerators().max(1.0)
 }
 
 impl Seeker<'_> {
@@ -137,7 +156,8 @@ impl Seeker<'_> {
         let value = (self.metric.get)(&self.estimate, scenario);
         // A value of 0 means that the metric is undefined: without output tokens there is no time per token.
         let says = value != 0.0 || self.wanted == 0.0 || self.now == 0.0;
-        (fits(&self.estimate) && value.is_finite() && says).then_some(value)
+        let slower = per_accelerator(&self.estimate, scenario) < self.least;
+        (fits(&self.estimate) && value.is_finite() && says && !slower).then_some(value)
     }
 
     fn at(&mut self, knob: Knob, setting: &Setting) -> Option<f64> {
@@ -243,10 +263,33 @@ impl Seeker<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::estimate::MetricId;
     use crate::knob::Overrides;
     use atlas_config::library::Library;
     use atlas_document::Sources;
+
+    #[test]
+    fn utilization_is_not_raised_by_slower_runs_nor_cost_lowered_by_less_training() {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
+        let scenario = Scenario::resolve(&parts, &Overrides::default()).unwrap();
+        let before = per_accelerator(&crate::engine::estimate(&scenario), &scenario);
+        let goal = goal_seek(&scenario, &parts, MetricId::MfuCausal.metric(), 0.55);
+        for way in goal.solutions.iter().chain(&goal.closest) {
+            let changed = match (way.lever, &way.setting, way.factor) {
+                (Lever::Knob(knob), Some(setting), _) => {
+                    let mut changed = scenario.clone();
+                    changed.set(knob, setting, &parts).unwrap();
+                    changed
+                }
+                (Lever::Hardware(hardware), _, Some(factor)) => hardware.scaled(&scenario, factor),
+                _ => continue,
+            };
+            let after = per_accelerator(&crate::engine::estimate(&changed), &changed);
+            assert!(after >= before, "{way:?}: {before} to {after} tokens/s");
+        }
+        let cost = goal_seek(&scenario, &parts, MetricId::UsdPerRun.metric(), 1e3);
+        assert!(cost.solutions.iter().all(|way| way.lever != Lever::Knob(Knob::TrainTokens)));
+    }
 
     #[test]
     fn settings_are_listed_before_traffic_prices_and_hardware() {
