@@ -2,6 +2,8 @@
 //! memory above 70 %, the network above 30 %. The predecessor judged formulas that its events did not affect; here
 //! every share is an integral over simulated time. Further kinds of bottlenecks are added.
 
+use atlas_core::plan::{Recompute, Sharding};
+use atlas_core::plan_spec::HEADROOM;
 use atlas_core::sort;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -13,6 +15,9 @@ use super::{serving, training};
 pub const COMPUTE: f64 = 0.8;
 /// Share of memory in use above which memory is a bottleneck (predecessor document).
 pub const MEMORY: f64 = 0.7;
+/// Share of device memory in use above which it limits training. Plans fill memory up to this share by design; the
+/// predecessor's threshold is that of the KV cache in serving.
+pub const FULL_MEMORY: f64 = 1.0 - HEADROOM;
 /// Share of the time spent waiting for the network above which it is a bottleneck (predecessor document).
 pub const NETWORK: f64 = 0.3;
 /// Share of the time spent waiting for the network above which it is the dominant bottleneck (predecessor document).
@@ -37,6 +42,11 @@ pub struct Bottleneck {
     pub recommendations: Vec<&'static str>,
     /// Measured shares behind the severity.
     pub metrics: Map<String, Value>,
+}
+
+/// The recommendations that apply.
+fn applicable(all: &[(&'static str, bool)]) -> Vec<&'static str> {
+    all.iter().filter(|(_, applies)| *applies).map(|(text, _)| *text).collect()
 }
 
 fn judged(
@@ -74,6 +84,7 @@ pub fn of(measured: &Measured) -> Vec<Bottleneck> {
 
 fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
     let step = m.output.step.mean.max(1e-12);
+    let i = &m.system;
     let busiest = m.output.stages.iter().map(|stage| stage.compute / step).fold(0.0, f64::max);
     let compute = m.parts.compute / step;
     let memory = m.memory_total() / m.capacity.max(1.0);
@@ -97,23 +108,27 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
             "compute",
             compute,
             COMPUTE,
-            &[
-                "Use more or faster accelerators; nothing else limits the step",
-                "Use a narrower format (knob precision)",
-                "Recompute less if memory allows (knob recompute)",
-                "Use CUDA graphs and fused kernels if the host is slow (knob cuda_graphs)",
-            ],
+            &applicable(&[
+                ("Use more or faster accelerators; nothing else limits the step", true),
+                ("Use a narrower format (knob precision)", !i.precision.is_narrow()),
+                ("Recompute less if memory allows (knob recompute)", m.closed.recompute > 0.0 && memory <= FULL_MEMORY),
+                ("Use CUDA graphs and fused kernels if the host is slow (knob cuda_graphs)", !i.software.compiled),
+            ]),
             json!({"avg_compute_utilization": compute, "max_compute_utilization": busiest, "stages_computing": m.output.busy}),
         ),
         judged(
             "memory",
             memory,
-            MEMORY,
-            &[
-                "Use smaller micro-batches (knob microbatch)",
-                "Recompute activations (knob recompute)",
-                "Shard model states over replicas (knob sharding), or shard the model further (knobs tp, pp)",
-            ],
+            FULL_MEMORY,
+            &applicable(&[
+                ("Use smaller micro-batches (knob microbatch)", i.micro > 1.0),
+                ("Recompute activations (knob recompute)", i.recompute != Recompute::Full),
+                (
+                    "Shard model states over replicas (knob sharding)",
+                    i.sharding != Sharding::Zero3 && i.dp * i.cp > 1.0,
+                ),
+                ("Shard the model further (knobs tp, pp)", i.tp * i.pp < i.accelerators),
+            ]),
             json!({"avg_memory_usage_ratio": memory, "max_memory_usage_ratio": memory, "peak_memory_gb": m.memory_total() / atlas_core::units::BYTES_PER_GB}),
         ),
         judged(
@@ -126,12 +141,14 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
     ];
     if m.system.pp > 1.0 {
         let bubble = m.parts.bubble / step;
-        let advice: &[&str] = &[
-            "Use more micro-batches per step (knob global), or smaller ones (knob microbatch)",
-            "Use an interleaved (knob vpp) or zero-bubble schedule (knob pipeline_schedule)",
-            "Use fewer stages (knob pp)",
-        ];
-        all.push(judged("pipeline", bubble, OTHER, advice, json!({"bubble_ratio": bubble})));
+        let advice = applicable(&[
+            ("Use more micro-batches per step (knob global)", true),
+            ("Use smaller micro-batches (knob microbatch)", i.micro > 1.0),
+            ("Use an interleaved schedule (knob vpp)", i.vpp <= 1.0),
+            ("Use a zero-bubble schedule (knob pipeline_schedule)", !i.schedule.splits_backward()),
+            ("Use fewer stages (knob pp)", true),
+        ]);
+        all.push(judged("pipeline", bubble, OTHER, &advice, json!({"bubble_ratio": bubble})));
     }
     if m.parts.stragglers > 0.0 {
         let share = m.parts.stragglers / step;
