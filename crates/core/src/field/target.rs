@@ -19,7 +19,7 @@ pub(super) const TARGET: &[Field] = &[
         "network_gbps",
         &["nic_gbps"],
         Group::Target,
-        real(0.0, 1e6, 100.0),
+        real(0.001, 1e6, 100.0),
         &["network", "Gbps_per_accel"],
         "network bandwidth between nodes, per accelerator",
     )

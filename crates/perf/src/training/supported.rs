@@ -58,6 +58,14 @@ pub enum Unsupported {
         /// The ranks that divide it.
         of: &'static str,
     },
+    /// More layers are to be recomputed than the model has.
+    #[error("{stated} layers are to be recomputed, but the model has {layers}")]
+    RecomputedLayers {
+        /// Layers to recompute.
+        stated: f64,
+        /// Layers of the model.
+        layers: f64,
+    },
     /// Replicas cannot be divided into groups that share the model states.
     #[error("{ranks} data-parallel ranks (dp x cp) cannot be divided into groups of {shard} (shard)")]
     ShardGroups {
@@ -107,8 +115,12 @@ pub fn supported(i: &TrainingInput) -> Result<(), Unsupported> {
     divisions(i)
 }
 
-/// Checks that sequences and replicas can be divided evenly.
+/// Checks that there are as many layers as are to be recomputed, and that sequences and replicas can be divided evenly.
 fn divisions(i: &TrainingInput) -> Result<(), Unsupported> {
+    let layers = i.arch.depth() + i.mtp_layers;
+    if let Some(stated) = i.recompute_layers.map(f64::from).filter(|stated| *stated > layers) {
+        return Err(Unsupported::RecomputedLayers { stated, layers });
+    }
     // Context-parallel ranks of a causal model take one chunk from each end of the sequence, so that all have the same
     // work (Megatron-Core requires a multiple of 2 × cp; arXiv 2407.21783, section 3.3.2).
     let halves = i.arch.causal && i.context_exchange != ContextExchange::AllToAll;
@@ -215,6 +227,7 @@ fn fallback_hint(has: Option<Precision>) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
     use super::*;
     use crate::arch::Architecture;
     use crate::training::Schedule;

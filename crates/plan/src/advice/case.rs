@@ -8,7 +8,7 @@ use crate::scenario::{Parts, Phase, Scenario};
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::math;
-use atlas_core::plan::{Format, Recompute, Sharding};
+use atlas_core::plan::{CpuOffload, Format, Optimizer, Recompute, Sharding};
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::arch::Architecture;
 
@@ -177,6 +177,22 @@ impl<'a> Case<'a> {
             _ => {}
         }
     }
+}
+
+/// Variants of Adam with smaller states than the optimizer in effect, largest first.
+pub(super) fn smaller_optimizers(case: &Case<'_>) -> impl Iterator<Item = Setting> + use<> {
+    let now = case.scenario.base.plan.optimizer.unwrap_or(Optimizer::Adam);
+    let adam = [Optimizer::Adam, Optimizer::Adam16bit, Optimizer::Adam8bit];
+    let at = adam.iter().position(|optimizer| *optimizer == now).unwrap_or(adam.len());
+    adam.into_iter().skip(at + 1).map(|optimizer| Setting::Choice(optimizer.name().into()))
+}
+
+/// What host memory may hold beyond what it holds, if the software supports it, least first.
+pub(super) fn further_offloads(case: &Case<'_>) -> impl Iterator<Item = Setting> + use<> {
+    let now = case.scenario.base.plan.cpu_offload.unwrap_or(CpuOffload::None);
+    let most = case.scenario.active_software.training.most_offload;
+    let all = [CpuOffload::Optimizer, CpuOffload::Parameters].into_iter();
+    all.filter(move |offload| now < *offload && *offload <= most).map(|offload| Setting::Choice(offload.name().into()))
 }
 
 /// Change of a knob to a number.

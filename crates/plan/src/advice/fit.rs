@@ -4,7 +4,7 @@
 //! are tried before pairs, and only the first value of each that makes the scenario run is returned. Whether it fits in
 //! memory is decided by the upper bound, as everywhere.
 
-use super::case::{Case, toggle, word};
+use super::case::{Case, further_offloads, smaller_optimizers, toggle, word};
 use super::trial::{Trial, verdict};
 use super::{Advice, Changes, Objective, rules};
 use crate::estimate::{Estimate, Verdict};
@@ -12,7 +12,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::count::Count;
-use atlas_core::plan::{PipelineSchedule, Recompute, Sharding};
+use atlas_core::plan::{PipelineSchedule, Recompute, Sharding, Trained};
 use atlas_core::sort;
 use atlas_perf::accelerator::Precision;
 
@@ -178,6 +178,7 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
         (Verdict::Memory { .. }, Mode::Inference) => serving_memory(case),
         (Verdict::Accelerators { needs, has }, _) => accelerators(case, needs / has),
         (Verdict::Indivisible { what, .. }, _) => indivisible(case, what),
+        (Verdict::RecomputedLayers { layers, .. }, _) => vec![(Knob::RecomputeLayers, vec![Setting::Number(layers)])],
         (Verdict::Sequence { tokens, parts, .. }, _) => sequence(case, tokens, parts),
         (Verdict::Stages { .. }, _) => stages(case),
         (Verdict::Bidirectional { .. }, _) => {
@@ -190,13 +191,22 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
             vec![(Knob::Precision, words(Knob::Precision, &[instead]))]
         }
         (
-            Verdict::Format { .. }
-            | Verdict::SoftwareFormat { .. }
-            | Verdict::Context { .. }
-            | Verdict::NoTokens
-            | Verdict::PrefillPool { .. },
+            Verdict::Format { .. } | Verdict::SoftwareFormat { .. } | Verdict::NoTokens | Verdict::PrefillPool { .. },
             _,
         ) => Vec::new(),
+        (Verdict::RackPower { nodes, needs, .. }, _) => vec![
+            (Knob::NodesPerRack, halved(nodes)),
+            // Rounded up to whole kW.
+            (Knob::RackKw, vec![Setting::Number((1e-3 * needs).ceil())]),
+        ],
+        (Verdict::Context { most, .. }, _) => {
+            let shape = &case.scenario.base.shape;
+            let rest = |other: f64| vec![Setting::Number((most - other).floor())];
+            let mut shorter = vec![(Knob::Prompt, rest(shape.generate)), (Knob::Generate, rest(shape.prompt))];
+            shorter
+                .retain(|(_, rest)| rest.iter().all(|rest| matches!(rest, Setting::Number(tokens) if *tokens >= 1.0)));
+            shorter
+        }
         (Verdict::Overload { offered, capacity }, _) => overload(case, offered, capacity),
     };
     let ladders = all.into_iter().map(|(knob, rungs)| KnobCandidates { knob, rungs });
@@ -216,6 +226,7 @@ fn training_memory(case: &Case<'_>) -> CandidateValues {
         Recompute::None | Recompute::Auto => words(Knob::Recompute, &["selective", "full"]),
     };
     let sharding = if case.dp * case.cp > 1.0 { later(Sharding::NAMES, case.sharding.name()) } else { Vec::new() };
+    let plan = &case.scenario.base.plan;
     let shard = case.number(Knob::Shard);
     let whole = if shard > 0.0 { vec![Setting::Number(0.0)] } else { Vec::new() };
     let experts =
@@ -229,6 +240,12 @@ fn training_memory(case: &Case<'_>) -> CandidateValues {
         (Knob::Ep, experts),
         (Knob::Shard, whole),
         (Knob::Cp, doubled(case.cp, 16.0f64.min(case.devices))),
+        (Knob::Optimizer, smaller_optimizers(case).collect()),
+        (Knob::CpuOffload, further_offloads(case).collect()),
+        (
+            Knob::Trained,
+            if plan.trained.is_none() { words(Knob::Trained, &[Trained::Lora.name()]) } else { Vec::new() },
+        ),
         (Knob::NumNodes, doubled(f64::from(case.scenario.num_nodes), 64.0 * case.scenario.num_nodes)),
     ]
 }
@@ -353,4 +370,61 @@ fn overload(case: &Case<'_>, offered: f64, capacity: f64) -> CandidateValues {
         (Knob::NumNodes, vec![Setting::Number(enough), Setting::Number(2.0 * enough)]),
         (Knob::RequestRate, vec![Setting::Number(served)]),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::advice::advise;
+    use crate::knob::{KnobValues as _, Overrides, assignment};
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    fn scenario(target: &str, workload: &str, set: &[&str]) -> (Parts, Scenario) {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, target, workload).unwrap();
+        let overrides: Overrides = set
+            .iter()
+            .map(|text| {
+                let (knob, value) = assignment(text).unwrap();
+                (knob, knob.parse(&value, &[]).unwrap())
+            })
+            .collect();
+        let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+        (parts, scenario)
+    }
+
+    #[test]
+    fn smaller_states_offload_and_adapters_are_tried_to_make_training_fit() {
+        let (parts, scenario) = scenario(
+            "rtx-4090-8",
+            "llama3.1-8b-train",
+            &["num_nodes=1", "dp=1", "tp=1", "pp=1", "global=8", "software=deepspeed"],
+        );
+        let fit = fit(&scenario, &parts, &crate::engine::estimate(&scenario)).unwrap();
+        let tried = |knob: Knob| {
+            knob_candidates(&Case::of(&scenario, &parts, crate::engine::estimate(&scenario)))
+                .iter()
+                .any(|ladder| ladder.knob == knob)
+        };
+        assert!(matches!(fit.verdict, Verdict::Memory { .. }));
+        for knob in [Knob::Optimizer, Knob::CpuOffload, Knob::Trained] {
+            assert!(tried(knob), "{knob:?}");
+        }
+        assert!(!fit.fixes.is_empty());
+    }
+
+    #[test]
+    fn advice_on_memory_offers_recomputation_and_smaller_states_and_no_increase_as_a_decrease() {
+        let (parts, scenario) = scenario("h100-sxm-8", "llama3.1-8b-train", &["software=deepspeed"]);
+        let all = advise(&scenario, &parts, &crate::engine::estimate(&scenario), Objective::Memory);
+        let offers = |text: &str| all.iter().any(|advice| advice.text.contains(text));
+        for text in ["→ full", "adam-8bit", "cpu_offload none →"] {
+            assert!(offers(text), "{text}: {:?}", all.iter().map(|advice| &advice.text).collect::<Vec<_>>());
+        }
+        assert!(
+            all.iter().all(|advice| !advice.rule.name.starts_with("use only as much") || !advice.text.contains("tp 1"))
+        );
+    }
 }

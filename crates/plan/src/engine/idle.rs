@@ -25,6 +25,13 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
             ));
         }
     }
+    if scenario.engine.models_hardware() {
+        let calibrated = scenario.settings_of(Engine::SemiEmpirical);
+        if !calibrated.is_empty() {
+            notes.push(changes_nothing(&calibrated, "only used by the semi-empirical engine"));
+        }
+    }
+    notes.extend(equivalent_dispatchers(scenario));
     notes.extend(overlaps_for_others(scenario));
     notes.extend(unsupported_by_software(scenario));
     let (Some(model), Mode::Inference) = (scenario.model.as_ref(), scenario.mode()) else { return notes };
@@ -90,6 +97,19 @@ fn overlaps_for_others(scenario: &Scenario) -> Option<String> {
         _ => "does not overlap the expert all-to-all",
     };
     Some(format!("{} {how}: the estimate assumes software that does", software.name))
+}
+
+/// Note that two dispatchers of experts differ in software only.
+fn equivalent_dispatchers(scenario: &Scenario) -> Option<String> {
+    let stated = scenario.base.plan.switches.moe_dispatcher;
+    let named = stated.filter(|dispatcher| *dispatcher != MoeDispatcher::AllToAll)?;
+    (scenario.mode() == Mode::Training && scenario.uses(Knob::MoeDispatcher)).then(|| {
+        format!(
+            "moe_dispatcher {}: deepep and hybridep have the same estimate, since both send a token once to each scale-up \
+             domain",
+            named.name()
+        )
+    })
 }
 
 /// Note on settings that the training software does not support.

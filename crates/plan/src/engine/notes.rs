@@ -174,6 +174,18 @@ fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     }
 }
 
+/// Note that sequences are longer than those that the model was trained on.
+fn extended_context(scenario: &Scenario) -> Option<String> {
+    let (phase, most) = (&scenario.base, scenario.max_context?);
+    let tokens = phase.shape.prompt + phase.shape.generate;
+    (tokens > most && scenario.extends_context(phase)).then(|| {
+        format!(
+            "sequences of {tokens} tokens are longer than the {most} of the model: the run extends its context, which \
+             requires scaled position encodings (RoPE scaling)"
+        )
+    })
+}
+
 /// Note on the price basis, if it is not that of the target.
 fn price_basis_note(scenario: &Scenario) -> Option<String> {
     let basis = scenario.terms.basis;
@@ -264,6 +276,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     let used = scenario.working_accelerators();
     if scenario.mode() == Mode::Training {
         notes.extend(beyond_measured(scenario, estimate));
+        notes.extend(extended_context(scenario));
     }
     notes.extend(throttle::notes(scenario));
     notes.extend(price_basis_note(scenario));

@@ -44,6 +44,13 @@ pub enum Verdict {
         #[serde(skip)]
         of: &'static str,
     },
+    /// More layers are to be recomputed than the model has.
+    RecomputedLayers {
+        /// Layers to recompute.
+        stated: f64,
+        /// Layers of the model.
+        layers: f64,
+    },
     /// The layers cannot be distributed over the chunks of the pipeline stages.
     Stages {
         /// Layers of the model.
@@ -74,6 +81,15 @@ pub enum Verdict {
         format: &'static str,
         /// A format that the accelerator supports, or an empty string.
         instead: &'static str,
+    },
+    /// The nodes of a rack draw more than its power limit, even at the lowest power cap.
+    RackPower {
+        /// Nodes in a rack.
+        nodes: f64,
+        /// Power that they draw, W.
+        needs: f64,
+        /// Power limit of the rack, W.
+        has: f64,
     },
     /// Sequences exceed the maximum length of the model.
     Context {
@@ -120,9 +136,11 @@ impl Verdict {
             Verdict::Accelerators { needs, .. } => format!("needs {needs} accelerators"),
             Verdict::Indivisible { what, of, by } => format!("{of} {what} / {by}"),
             Verdict::Sequence { tokens, parts, .. } => format!("{tokens} tokens / {parts}"),
+            Verdict::RecomputedLayers { layers, .. } => format!("{layers} layers"),
             Verdict::Stages { layers, chunks, .. } => format!("{layers} layers / {chunks} chunks"),
             Verdict::Bidirectional { micro_batches, .. } => format!("{micro_batches} micro-batches"),
             Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. } => format!("no {format}"),
+            Verdict::RackPower { needs, has, .. } => format!("{:.1} kW too much", (needs - has) * 1e-3),
             Verdict::Context { most, .. } => format!("over {most} tokens"),
             Verdict::NoTokens => "no tokens".to_owned(),
             Verdict::PrefillPool { .. } => "prefill pool".to_owned(),
@@ -147,6 +165,9 @@ impl Verdict {
             Verdict::Sequence { tokens, parts, of } => {
                 format!("sequences of {tokens} tokens cannot be divided into {parts} equal parts ({of})")
             }
+            Verdict::RecomputedLayers { stated, layers } => {
+                format!("recompute_layers is {stated}, but the model has {layers} layers")
+            }
             Verdict::Stages { layers, stated: None, chunks } => format!(
                 "{layers} layers are too few for {chunks} chunks (pp × vpp): at most {} chunks, with no layers in the first and last",
                 layers + 2.0
@@ -170,6 +191,11 @@ impl Verdict {
             Verdict::SoftwareFormat { format, instead } => {
                 format!("the software has no kernels for {format} on this accelerator; use {instead}")
             }
+            Verdict::RackPower { nodes, needs, has } => format!(
+                "{nodes:.0} nodes draw {:.1} kW even at the lowest power cap, but a rack has {:.1} kW",
+                needs * 1e-3,
+                has * 1e-3
+            ),
             Verdict::Context { requested, most } => {
                 format!("sequences of {requested} tokens exceed the model's maximum of {most}")
             }

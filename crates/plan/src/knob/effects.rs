@@ -252,6 +252,8 @@ fn knobs_without_effect_are_unlisted_and_the_reason_is_noted() {
         ("h100-sxm-8", "llama3.1-70b-serve", "slo_ttft_ms=100", Knob::SloTtft, "set engine to event"),
         ("h100-sxm-8", "llama3.1-70b-serve", "sharding=zero3", Knob::Sharding, "this is inference"),
         ("h100-sxm-8", "llama3.1-70b-serve", "train_tokens=2e12", Knob::TrainTokens, "this is inference"),
+        ("h100-sxm-64", "llama3.1-70b-train", "gpudirect_rdma=on", Knob::GpudirectRdma, "semi-empirical engine"),
+        ("h100-sxm-64", "llama3.1-70b-train", "virt=sriov", Knob::Virt, "semi-empirical engine"),
     ] {
         let parts = Parts::find(&library, target, workload).unwrap();
         let stated = overrides(Engine::Analytical, &[set]);
@@ -263,6 +265,47 @@ fn knobs_without_effect_are_unlisted_and_the_reason_is_noted() {
         let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();
         assert!(Scenario::resolve(&parts, &overrides(Engine::Analytical, &[set])).unwrap().uses(knob), "{set}");
     }
+}
+
+#[test]
+fn impossible_values_are_refused_with_the_numbers() {
+    let library = library();
+    for (target, workload, set, refusal) in [
+        (
+            "h100-sxm-64",
+            "llama3.1-70b-train",
+            &["recompute_layers=200"][..],
+            "recompute_layers is 200, but the model has 80 layers",
+        ),
+        (
+            "h100-sxm-128",
+            "llama3.1-70b-train",
+            &["rack_kw=10", "nodes_per_rack=4"],
+            "4 nodes draw 16.1 kW even at the lowest power cap, but a rack has 10.0 kW",
+        ),
+        ("h100-sxm-8", "llama3.1-8b-serve", &["prompt=200000"], "exceed the model's maximum of 131072"),
+    ] {
+        let parts = Parts::find(&library, target, workload).unwrap();
+        let scenario = Scenario::resolve(&parts, &overrides(Engine::Analytical, set)).unwrap();
+        let answer = estimate(&scenario);
+        let described = answer.detail.unwrap().verdict.describe();
+        assert!(described.contains(refusal), "{set:?}: {described}");
+        let fix = crate::advice::fit::fit(&scenario, &parts, &answer).unwrap();
+        assert!(!fix.fixes.is_empty(), "{set:?}");
+    }
+    assert!(Knob::NetworkGbps.parse("0", &[]).is_err());
+}
+
+#[test]
+fn training_may_extend_the_context_of_a_model() {
+    let library = library();
+    let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-8b-train").unwrap();
+    let set = overrides(Engine::Analytical, &["prompt=262144", "cp=8", "global=64"]);
+    let scenario = Scenario::resolve(&parts, &set).unwrap();
+    let answer = estimate(&scenario);
+    assert!(answer.detail.unwrap().verdict.fits(), "{}", answer.detail.unwrap().verdict.describe());
+    let notes = notes::notes(&scenario, &answer);
+    assert!(notes.iter().any(|note| note.contains("longer than the 131072 of the model")), "{notes:?}");
 }
 
 #[test]

@@ -310,6 +310,8 @@ impl Scenario {
             Knob::OverlapExperts => switches.overlap_experts == Some(true),
             Knob::Sp => plan.sp == Some(true),
             Knob::PythonExecutor => serving.python_executor == Some(true),
+            Knob::GpudirectRdma => self.gpudirect_rdma,
+            Knob::Virt => self.sriov,
             Knob::NodesPerRack => self.terms.nodes_per_rack.is_some(),
             Knob::CheckpointAsync => plan.simulation.checkpoint_async == Some(true),
             _ => false,

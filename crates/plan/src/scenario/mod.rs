@@ -375,6 +375,13 @@ impl Scenario {
         shape.tp * shape.pp * self.base.groups() * shape.dp + self.base.dedicated_accelerators()
     }
 
+    /// Whether a phase may have longer sequences than the model was trained on: training on them is how its context is
+    /// extended, unless it has a table of learned positions.
+    #[must_use]
+    pub fn extends_context(&self, phase: &Phase) -> bool {
+        phase.shape.mode == Mode::Training && self.model.is_some_and(|model| model.positions <= 0.0)
+    }
+
     /// Training or inference.
     #[must_use]
     pub fn mode(&self) -> Mode {

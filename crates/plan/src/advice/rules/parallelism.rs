@@ -3,13 +3,11 @@
 use super::super::case::{divisor, floor_power, number, toggle, word};
 use super::super::{Changes, Rule};
 use super::training;
+use crate::engine::answer::training::STATE_BYTES;
 use crate::estimate::Cause;
 use crate::knob::Knob;
 use atlas_core::plan::{PipelineSchedule, Sharding};
 
-/// Bytes per parameter of weights, gradients and Adam states in mixed precision (ZeRO, arXiv 1910.02054, section 3.1),
-/// with gradients kept in fp32.
-const STATE_BYTES: f64 = 18.0;
 /// Sequence length from which context parallelism is tried: NVIDIA's recipe for Llama 3 70B uses cp 2 at 8,192
 /// (Megatron-Bridge, recipes/llama/llama3.py), Llama 3 used it for longer sequences (arXiv 2407.21783, section 3.3.2).
 const LONG_SEQUENCE: f64 = 8192.0;
@@ -25,7 +23,10 @@ pub(super) static RULES: &[Rule] = &[
             let ranks = case.arch.params() * STATE_BYTES / (0.5 * case.device.mem_bytes);
             let ranks = floor_power(2.0 * ranks.max(0.5)).min(case.devices);
             let tp = floor_power(ranks.min(case.domain).min(8.0));
-            out.push(case.layout(tp, (ranks / tp).ceil(), 1.0));
+            let pp = (ranks / tp).ceil();
+            if tp * pp < case.tp * case.pp * case.cp {
+                out.push(case.layout(tp, pp, 1.0));
+            }
         },
     ),
     training(

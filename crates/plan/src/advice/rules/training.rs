@@ -1,7 +1,7 @@
 //! Rules on batch, recomputation, formats and overlap in training.
 
 use super::super::Rule;
-use super::super::case::{number, toggle, word};
+use super::super::case::{further_offloads, number, smaller_optimizers, toggle, word};
 use super::training;
 use crate::knob::Knob;
 use atlas_core::math;
@@ -44,6 +44,28 @@ pub(super) static RULES: &[Rule] = &[
             Recompute::Selective => out.push(vec![word(Knob::Recompute, "none")]),
             Recompute::None | Recompute::Auto => {}
         },
+    ),
+    training(
+        "recompute all activations",
+        "a layer then keeps only its input, at the cost of a second forward pass",
+        "Chen et al., Training Deep Nets with Sublinear Memory Cost, arXiv 1604.06174",
+        |case, out| {
+            if case.recompute != Recompute::Full {
+                out.push(vec![word(Knob::Recompute, Recompute::Full.name())]);
+            }
+        },
+    ),
+    training(
+        "use an optimizer with smaller states",
+        "Adam with moments in 8 bit keeps 6 instead of 12 bytes per weight with its master copy, and matches the loss of 32 bit",
+        "Dettmers et al., 8-bit Optimizers via Block-wise Quantization, arXiv 2110.02861",
+        |case, out| out.extend(smaller_optimizers(case).map(|optimizer| vec![(Knob::Optimizer, optimizer)])),
+    ),
+    training(
+        "offload states to host memory",
+        "the host keeps and updates the optimizer states; gradients and weights cross its link in every step",
+        "Ren et al., ZeRO-Offload, arXiv 2101.06840",
+        |case, out| out.extend(further_offloads(case).map(|offload| vec![(Knob::CpuOffload, offload)])),
     ),
     training(
         "recompute more and use a larger micro-batch",

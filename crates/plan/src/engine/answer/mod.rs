@@ -129,6 +129,11 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
         Mode::Training => training::answer(scenario, phase, physics),
         Mode::Inference => serving::answer(scenario, phase, physics),
     }?;
+    if let Some(over) =
+        detail.power.and_then(|node| power::over_rack(scenario, &node)).filter(|_| detail.verdict.fits())
+    {
+        detail.verdict = over;
+    }
     let prompt = phase.shape.prompt + scenario.image_tokens(phase);
     let requested = prompt + phase.shape.generate;
     let reads = if phase.shape.mode == Mode::Training { requested } else { prompt };
@@ -137,7 +142,8 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
         detail.verdict = Verdict::NoTokens;
     }
     // The maximum sequence length of the model takes precedence over the hardware's verdict.
-    if let Some(most) = scenario.max_context.filter(|most| requested > *most) {
+    let limit = scenario.max_context.filter(|_| !scenario.extends_context(phase));
+    if let Some(most) = limit.filter(|most| requested > *most) {
         detail.verdict = Verdict::Context { requested, most: f64::from(most) };
     }
     Some((figures, detail))

@@ -10,7 +10,7 @@
 //! * 8 × H200, gpt-oss-120b decoding, 64 requests (Nebius, nvidia-smi): 304 W each; here 320 W
 //! * 8 × MI300X, idle with a model loaded (dstack, rocm-smi): 123 to 136 W each; here 105 W
 
-use crate::estimate::NodePower;
+use crate::estimate::{NodePower, Verdict};
 use crate::scenario::Scenario;
 use atlas_core::count::Count;
 use atlas_core::math;
@@ -167,6 +167,16 @@ pub fn cap(scenario: &Scenario) -> Option<f64> {
         (Some(a), Some(b)) => Some(a.min(b)),
         (one, other) => one.or(other),
     }
+}
+
+/// Verdict on nodes whose power exceeds the limit of their rack: the power cap of accelerators has a lower bound.
+#[must_use]
+pub fn over_rack(scenario: &Scenario, node: &NodePower) -> Option<Verdict> {
+    let (kw, nodes) = scenario.terms.rack_kw.zip(nodes_of_rack(scenario))?;
+    let nodes = nodes.min(f64::from(scenario.num_nodes));
+    let (needs, has) = (nodes * node.total(), 1e3 * kw);
+    // The cap is computed from the power of a loaded host, so that a node at the cap draws exactly its share.
+    (needs > 1.001 * has).then_some(Verdict::RackPower { nodes, needs, has })
 }
 
 /// Power of one node, W. `at_work` is the share of its accelerators in use; the others are idle.

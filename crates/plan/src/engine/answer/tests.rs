@@ -134,7 +134,6 @@ fn unsupported_settings_are_refused_with_the_reason() {
         (("a100-sxm-80gb-8", "llama2-7b-dp8"), &["precision=int8"], "the software has no kernels for int8"),
         (("h100-sxm-128", "llama3.1-70b-train"), &["precision=int8"], "the software has no kernels for int8"),
         (("h100-sxm-8", "llama3.1-70b-serve"), &["prompt=200000"], "exceed the model's maximum of 131072"),
-        (("h100-sxm-8", "llama2-7b-dp8"), &["prompt=131072"], "exceed the model's maximum of 4096"),
         (("h100-sxm-8", "bge-large-embed"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
         (("h100-sxm-8", "llama3.1-8b-serve"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
         (("h100-sxm-8", "llama3.1-8b-train"), &["prompt=0"], "prompt is 0: expected at least 1 token"),

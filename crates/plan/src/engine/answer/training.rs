@@ -20,6 +20,10 @@ use atlas_perf::training::{
 };
 use atlas_perf::traits::{Regather, TrainingTraits, WeightCopies};
 
+/// Bytes per parameter of weights, gradients and Adam states in mixed precision (ZeRO, arXiv 1910.02054, section 3.1),
+/// with gradients kept in fp32.
+pub(crate) const STATE_BYTES: f64 = 18.0;
+
 /// Input of the training engine for a phase; `None` without machine or model.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
@@ -253,6 +257,7 @@ fn refused(i: &TrainingInput, format: Format) -> Option<Verdict> {
         }
         Unsupported::BlockScales(_) => Verdict::Format { format: format.name(), instead: Format::Fp8.name() },
         Unsupported::IndivisibleSequence { tokens, parts, of } => Verdict::Sequence { tokens, parts, of },
+        Unsupported::RecomputedLayers { stated, layers } => Verdict::RecomputedLayers { stated, layers },
         Unsupported::ShardGroups { ranks, shard } => {
             Verdict::Indivisible { what: "data-parallel ranks in groups of shard", of: ranks, by: shard }
         }

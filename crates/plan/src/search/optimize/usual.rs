@@ -2,6 +2,7 @@
 
 use super::super::space::{Axis, Space, divisors, stages};
 use super::{Condition, Problem};
+use crate::engine::answer::training::STATE_BYTES;
 use crate::estimate::detail::HEADROOM;
 use crate::estimate::{Metric, MetricId, Section};
 use crate::knob::{Knob, Setting};
@@ -10,7 +11,7 @@ use crate::search::condition::Relation;
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::math;
-use atlas_core::plan::Sharding;
+use atlas_core::plan::{CpuOffload, Sharding};
 use atlas_core::sort;
 use atlas_perf::serving::Load;
 use atlas_perf::traits::GraphCapture;
@@ -167,6 +168,13 @@ pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
             axes.push(words(Knob::Sharding, &shardings));
             axes.push(words(Knob::Recompute, &["auto", "selective", "full"]));
             axes.push(toggle(Knob::Sp));
+            // Offloading is slower than sharding, so it is tried only if the states exceed the memory of all devices.
+            let most = start.active_software.training.most_offload;
+            let offloads = CpuOffload::WORDS.iter().filter(|(_, offload)| *offload <= most).map(|(word, _)| *word);
+            let memory = start.machine.map_or(0.0, |machine| machine.device.capacity()) * devices;
+            if start.engine.models_hardware() && STATE_BYTES * start.trained_params(&start.base) > memory {
+                axes.push(words(Knob::CpuOffload, &offloads.collect::<Vec<_>>()));
+            }
         }
         Mode::Inference => {
             let traits = &start.active_software.serving;
