@@ -7,6 +7,7 @@ use crate::engine::estimate_into;
 use crate::estimate::{Estimate, Metric, MetricId};
 use crate::knob::{Group, Knob, Setting, ValueType};
 use crate::scenario::{Parts, Scenario};
+use atlas_config::Mode;
 use atlas_core::math;
 use atlas_core::sort;
 use atlas_core::units::significant;
@@ -163,6 +164,10 @@ impl Seeker<'_> {
     fn at(&mut self, knob: Knob, setting: &Setting) -> Option<f64> {
         let mut scenario = self.scenario.clone();
         scenario.set(knob, setting, self.parts).ok()?;
+        let lacks = |scenario: &Scenario| scenario.unsupported_training(&scenario.base).len();
+        if scenario.mode() == Mode::Training && lacks(&scenario) > lacks(self.scenario) {
+            return None;
+        }
         self.value(&scenario)
     }
 
@@ -284,6 +289,7 @@ mod tests {
                 (Lever::Hardware(hardware), _, Some(factor)) => hardware.scaled(&scenario, factor),
                 _ => continue,
             };
+            assert!(way.setting.as_ref().is_none_or(|setting| !setting.to_string().contains("fp4")), "{way:?}");
             let after = per_accelerator(&crate::engine::estimate(&changed), &changed);
             assert!(after >= before, "{way:?}: {before} to {after} tokens/s");
         }
