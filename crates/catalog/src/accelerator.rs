@@ -47,6 +47,8 @@ pub struct Accelerator {
     pub scale_out_gbits_per_sec: Option<f64>,
     /// Link to the host.
     pub host_link: Option<String>,
+    /// Share of the host.
+    pub host: Host,
     /// Source of the data.
     pub source: Option<String>,
     /// Public tables that the data was checked against.
@@ -158,7 +160,39 @@ pub struct ScaleUp {
     pub switched: Option<bool>,
 }
 
+/// One accelerator's share of its host.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Host {
+    /// Bandwidth of the link per direction, GB/s; see [`Accelerator::host_link_gbytes_per_sec`].
+    pub link_gbytes_per_sec: Option<f64>,
+    /// Host memory, GB: of the package, or of the vendor's reference node.
+    pub memory_gb: Option<f64>,
+    /// Bandwidth of the host memory, GB/s.
+    pub memory_gbytes_per_sec: Option<f64>,
+    /// Whether host and accelerator share one memory.
+    pub unified: bool,
+}
+
+/// Nominal rate of `PCIe 5.0 x16`, GB/s per direction: 8, 16, 32 or 64 GT/s and one bit per transfer and lane.
+fn pcie_gbytes_per_sec(link: &str) -> Option<f64> {
+    let (generation, lanes) = link.trim().strip_prefix("PCIe ")?.split_once(" x")?;
+    let lane = match generation {
+        "3.0" => 1.0,
+        "4.0" => 2.0,
+        "5.0" => 4.0,
+        "6.0" => 8.0,
+        _ => return None,
+    };
+    lanes.parse::<u8>().ok().map(|lanes| lane * f64::from(lanes))
+}
+
 impl Accelerator {
+    /// Nominal bandwidth of the link to the host per direction, GB/s, if known.
+    #[must_use]
+    pub fn host_link_gbytes_per_sec(&self) -> Option<f64> {
+        self.host.link_gbytes_per_sec.or_else(|| pcie_gbytes_per_sec(self.host_link.as_deref()?))
+    }
+
     /// Decodes one entry. Problems are added to `diagnostics`. Returns `None` if there are errors.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Accelerator> {
         let before = diagnostics.errors();
@@ -199,6 +233,12 @@ impl Accelerator {
         });
         let scale_out = fields.map("scale_out", |link| link.number("Gbps_per_accel", Bounds::POSITIVE));
         let host_link = fields.text("host_link");
+        let host = fields.map("host", |host| Host {
+            link_gbytes_per_sec: host.number("link_GBps", Bounds::POSITIVE),
+            memory_gb: host.number("memory_gb", Bounds { max: 1e6, ..Bounds::POSITIVE }),
+            memory_gbytes_per_sec: host.number("memory_GBps", Bounds::POSITIVE),
+            unified: host.boolean("unified").unwrap_or(false),
+        });
         let source = fields.text("source");
         let checked = fields.text("checked");
         let note = fields.text("note");
@@ -226,10 +266,26 @@ impl Accelerator {
             scale_up,
             scale_out_gbits_per_sec: scale_out.flatten(),
             host_link,
+            host: host.unwrap_or_default(),
             source,
             checked,
             note,
             origin: Origin { file: Arc::clone(file), at },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pcie_rates_follow_from_generation_and_lanes() {
+        assert_eq!(pcie_gbytes_per_sec("PCIe 3.0 x16"), Some(16.0));
+        assert_eq!(pcie_gbytes_per_sec("PCIe 5.0 x16"), Some(64.0));
+        assert_eq!(pcie_gbytes_per_sec("PCIe 5.0 x8"), Some(32.0));
+        for unknown in ["PCIe", "PCIe 4.0/5.0 x16", "SoC", "NVLink-C2C"] {
+            assert_eq!(pcie_gbytes_per_sec(unknown), None, "{unknown}");
+        }
     }
 }

@@ -30,6 +30,8 @@ pub struct Target {
     pub num_nodes: Count,
     /// Memory of one accelerator, GB.
     pub memory_gb_per_accel: f64,
+    /// Host memory of one node, GB.
+    pub host_memory_gb: Option<f64>,
     /// Link between the accelerators of a node.
     pub interconnect: Option<Interconnect>,
     /// Link between nodes.
@@ -140,6 +142,7 @@ impl Target {
             fields.required_count("accelerators_per_node", Bounds { max: 1e6, ..Bounds::COUNT });
         let num_nodes = fields.required_count_of(Knob::NumNodes);
         let memory = fields.required_number("memory_gb_per_accel", Bounds { min: 0.001, max: 1e6, whole: false });
+        let host_memory_gb = fields.number_of(Knob::HostMemoryGb);
         let interconnect = fields.map("interconnect", |link| {
             let kind = link.required_text("type");
             let bw_gbytes_per_sec = link.number("bw_GBps", Bounds::POSITIVE);
@@ -190,6 +193,7 @@ impl Target {
             accelerators_per_node: accelerators_per_node?,
             num_nodes: num_nodes?,
             memory_gb_per_accel: memory?,
+            host_memory_gb,
             interconnect: interconnect.flatten(),
             network,
             cost: cost.flatten()?,

@@ -103,6 +103,19 @@ impl MemoryBreakdown {
     }
 }
 
+/// Bytes of host memory that the offloaded states of one accelerator take, mean over the pipeline stages: what leaves the
+/// device, and the 16-bit gradients that the host's optimizer receives (arXiv 2101.06840, section 4).
+#[must_use]
+pub fn host_bytes(i: &TrainingInput) -> f64 {
+    let states = ModelStates::of(i, &LocalParams::of(i));
+    let (o, parts) = (&i.offload, [states.dense, states.experts]);
+    let sum = |part: fn(&Sharded, &TrainingInput) -> f64| parts.iter().map(|states| part(states, i)).sum::<f64>();
+    let received = |states: &Sharded, _: &TrainingInput| 2.0 * states.trained / states.shards[2];
+    let weights = sum(|states, i| states.bytes(i)[0] + states.bytes(i)[1]);
+    let weights = o.weights.clamp(0.0, 1.0) * weights + (o.optimizer - o.weights).clamp(0.0, 1.0) * sum(received);
+    weights + o.optimizer.clamp(0.0, 1.0) * sum(|states, i| states.bytes(i)[2])
+}
+
 /// Number of weights on one accelerator before any sharding over data-parallel ranks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LocalParams {

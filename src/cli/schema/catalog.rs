@@ -57,6 +57,21 @@ pub(super) fn accelerator() -> Value {
             ("scale_up", help(scale_up, "the link inside a node or rack")),
             ("scale_out", map(&[], [("Gbps_per_accel", positive("network bandwidth of one accelerator [Gb/s]"))])),
             ("host_link", text("PCIe 5.0 x16 …")),
+            (
+                "host",
+                help(
+                    map(
+                        &[],
+                        [
+                            ("link_GBps", positive("bandwidth of the link, one way [GB/s; default: of host_link]")),
+                            ("memory_gb", positive("host memory [GB]")),
+                            ("memory_GBps", positive("bandwidth of the host memory [GB/s]")),
+                            ("unified", toggle("whether host and accelerator share one memory")),
+                        ],
+                    ),
+                    "one accelerator's share of the host",
+                ),
+            ),
             ("source", text("source of the figures")),
             ("checked", text("public tables that the figures were compared with")),
             ("note", text("caveats")),

@@ -42,6 +42,7 @@ pub(super) fn target() -> Value {
             ("accelerators_per_node", count("accelerators in one node")),
             ("num_nodes", knob(Knob::NumNodes)),
             ("memory_gb_per_accel", positive("memory of one accelerator [GB]")),
+            ("host_memory_gb", knob(Knob::HostMemoryGb)),
             ("interconnect", help(interconnect, "link between the accelerators of a node")),
             ("network", help(network, "link between nodes")),
             ("cost", help(cost, "price and power of one node")),

@@ -181,7 +181,7 @@ pub(super) const VERDICTS: [&str; 10] =
 pub(super) fn verdict(estimate: &Estimate) -> &'static str {
     match estimate.detail.as_ref().map(|detail| &detail.verdict) {
         None | Some(Verdict::Fits) => "fits",
-        Some(Verdict::Memory { .. }) => "memory",
+        Some(Verdict::Memory { .. } | Verdict::HostMemory { .. }) => "memory",
         Some(Verdict::Accelerators { .. }) => "accelerators",
         Some(Verdict::Indivisible { .. } | Verdict::Sequence { .. }) => "indivisible",
         Some(Verdict::RecomputedLayers { .. } | Verdict::Stages { .. } | Verdict::Bidirectional { .. }) => "stages",

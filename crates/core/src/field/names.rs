@@ -223,6 +223,8 @@ pub enum Knob {
     NetworkGbps,
     /// Ratio of downlinks to uplinks.
     Oversubscription,
+    /// Host memory of one node, GB.
+    HostMemoryGb,
     /// Kind of hourly price.
     PriceBasis,
     /// Rental of a node.

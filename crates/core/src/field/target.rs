@@ -39,6 +39,19 @@ pub(super) const TARGET: &[Field] = &[
     .of_target()
     .hardware_modeling(),
     entry(
+        Knob::HostMemoryGb,
+        "host_memory_gb",
+        &["host_memory"],
+        Group::Target,
+        real(0.0, 1e6, 256.0),
+        &["host_memory_gb"],
+        "host memory of one node, which holds what is offloaded; 0: unknown; default: of the vendor's reference node",
+    )
+    .unit("GB")
+    .of_target()
+    .training()
+    .hardware_modeling(),
+    entry(
         Knob::PriceBasis,
         "price_basis",
         &["basis"],

@@ -164,7 +164,7 @@ impl Sharded {
     }
 
     /// Bytes of weights, gradients and optimizer states.
-    fn bytes(&self, i: &TrainingInput) -> [f64; 3] {
+    pub(super) fn bytes(&self, i: &TrainingInput) -> [f64; 3] {
         let [weights, gradients, optimizer] = self.shards;
         let trained = self.trained;
         [self.weight_bytes(i) / weights, trained * i.grad_bytes / gradients, trained * i.optimizer_bytes / optimizer]
@@ -181,7 +181,7 @@ pub struct ModelStates {
 }
 
 impl ModelStates {
-    fn of(i: &TrainingInput, local: &LocalParams) -> ModelStates {
+    pub(super) fn of(i: &TrainingInput, local: &LocalParams) -> ModelStates {
         let trained = local.trained(i);
         let dense = [local.dense + local.embedding, local.dense, trained.dense + trained.embedding];
         let experts = [local.experts, local.experts, trained.experts];

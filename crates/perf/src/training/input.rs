@@ -17,10 +17,10 @@ pub struct Offload {
     /// Share of the weights that are kept on the host and streamed in, with their gradients streamed out (FSDP's
     /// `CPUOffload`).
     pub weights: f64,
-    /// Bandwidth between host and accelerator, bytes/s one way; `None`: PCIe of the generation usual for the
+    /// Nominal bandwidth between host and accelerator, bytes/s one way; `None`: PCIe of the generation usual for the
     /// accelerator's family.
     pub link_bw: Option<f64>,
-    /// Host memory bandwidth per accelerator, bytes/s; `None`: an eighth of that of a contemporary server.
+    /// Nominal host memory bandwidth per accelerator, bytes/s; `None`: an eighth of that of a contemporary server.
     pub host_bw: Option<f64>,
 }
 

@@ -23,28 +23,22 @@ fn flops_per_weight(optimizer: Optimizer, a: &Architecture) -> f64 {
 impl Offload {
     /// Bandwidth to the host, bytes/s one way: PCIe x16 of the third to fifth generation by default.
     fn host_link_bw(&self, generation: Generation, c: &Constants) -> f64 {
-        if let Some(stated) = self.link_bw {
-            return stated;
-        }
-        let raw = match generation {
+        let usual = match generation {
             Generation::Volta => 16e9,
             Generation::Hopper | Generation::Blackwell | Generation::Cdna3 | Generation::Cdna4 => 64e9,
             _ => 32e9,
         };
-        raw * c.link_fraction
+        self.link_bw.unwrap_or(usual) * c.link_fraction
     }
 
     /// Host memory bandwidth per accelerator, bytes/s. By default, eight accelerators share two sockets of DDR4-3200 or
     /// DDR5-4800 with eight channels.
     fn host_memory_bw(&self, generation: Generation, c: &Constants) -> f64 {
-        if let Some(stated) = self.host_bw {
-            return stated;
-        }
-        let raw = match generation {
+        let usual = match generation {
             Generation::Hopper | Generation::Blackwell | Generation::Cdna3 | Generation::Cdna4 => 614e9 / 8.0,
             _ => 410e9 / 8.0,
         };
-        raw * c.memory_fraction
+        self.host_bw.unwrap_or(usual) * c.memory_fraction
     }
 }
 

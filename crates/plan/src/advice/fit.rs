@@ -12,7 +12,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::count::Count;
-use atlas_core::plan::{PipelineSchedule, Recompute, Sharding, Trained};
+use atlas_core::plan::{CpuOffload, PipelineSchedule, Recompute, Sharding, Trained};
 use atlas_core::sort;
 use atlas_perf::accelerator::Precision;
 
@@ -176,6 +176,7 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
         (Verdict::Fits, _) => Vec::new(),
         (Verdict::Memory { .. }, Mode::Training) => training_memory(case),
         (Verdict::Memory { .. }, Mode::Inference) => serving_memory(case),
+        (Verdict::HostMemory { needs, .. }, _) => host_memory(case, needs),
         (Verdict::Accelerators { needs, has }, _) => accelerators(case, needs / has),
         (Verdict::Indivisible { what, .. }, _) => indivisible(case, what),
         (Verdict::RecomputedLayers { layers, .. }, _) => vec![(Knob::RecomputeLayers, vec![Setting::Number(layers)])],
@@ -246,6 +247,20 @@ fn training_memory(case: &Case<'_>) -> CandidateValues {
             Knob::Trained,
             if plan.trained.is_none() { words(Knob::Trained, &[Trained::Lora.name()]) } else { Vec::new() },
         ),
+        (Knob::NumNodes, doubled(f64::from(case.scenario.num_nodes), 64.0 * case.scenario.num_nodes)),
+    ]
+}
+
+/// Fewer states in host memory, or more host memory for them.
+fn host_memory(case: &Case<'_>, needs: f64) -> CandidateValues {
+    let now = case.scenario.base.plan.cpu_offload.unwrap_or(CpuOffload::None);
+    let less = [CpuOffload::Optimizer, CpuOffload::None].into_iter().filter(|offload| *offload < now);
+    let less: Vec<&'static str> = less.map(CpuOffload::name).collect();
+    vec![
+        (Knob::CpuOffload, words(Knob::CpuOffload, &less)),
+        (Knob::Optimizer, smaller_optimizers(case).collect()),
+        (Knob::HostMemoryGb, vec![Setting::Number((1e-9 * needs).ceil())]),
+        (Knob::Sharding, words(Knob::Sharding, &[Sharding::Zero1.name(), Sharding::Zero3.name()])),
         (Knob::NumNodes, doubled(f64::from(case.scenario.num_nodes), 64.0 * case.scenario.num_nodes)),
     ]
 }

@@ -174,6 +174,17 @@ fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     }
 }
 
+/// Note on the host memory that offloaded states take.
+fn offloaded(scenario: &Scenario) -> Option<String> {
+    let input = super::answer::training::input(scenario, &scenario.base).filter(|input| input.offload.any())?;
+    let needs = super::answer::training::host_bytes(scenario, &input) * 1e-9;
+    let has = scenario.host_memory_gb.map_or_else(
+        || "that of this target is unknown (host_memory_gb), so it is assumed to be enough".to_owned(),
+        |gb| format!("it has {gb:.0} GB (host_memory_gb)"),
+    );
+    Some(format!("offloaded states take {needs:.0} GB of the host memory of a node; {has}"))
+}
+
 /// Note that sequences are longer than those that the model was trained on.
 fn extended_context(scenario: &Scenario) -> Option<String> {
     let (phase, most) = (&scenario.base, scenario.max_context?);
@@ -277,6 +288,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     if scenario.mode() == Mode::Training {
         notes.extend(beyond_measured(scenario, estimate));
         notes.extend(extended_context(scenario));
+        notes.extend(offloaded(scenario));
     }
     notes.extend(throttle::notes(scenario));
     notes.extend(price_basis_note(scenario));

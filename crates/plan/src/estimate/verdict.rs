@@ -18,6 +18,13 @@ pub enum Verdict {
         /// Capacity of a device, bytes.
         has: f64,
     },
+    /// Offloaded states exceed the memory of the host.
+    HostMemory {
+        /// Bytes needed in one node.
+        needs: f64,
+        /// Host memory of a node, bytes.
+        has: f64,
+    },
     /// tp × pp × cp × dp exceeds the number of devices of the target.
     Accelerators {
         /// Devices requested.
@@ -127,12 +134,19 @@ impl Verdict {
         matches!(self, Verdict::Fits)
     }
 
+    /// This verdict, or that of a further check if the scenario can run.
+    #[must_use]
+    pub(crate) fn or(self, further: impl FnOnce() -> Option<Verdict>) -> Verdict {
+        if self.fits() { further().unwrap_or(self) } else { self }
+    }
+
     /// Describes the verdict in a few words; see [`Verdict::describe`] for a full sentence.
     #[must_use]
     pub fn brief(&self) -> String {
         match *self {
             Verdict::Fits => "fits".to_owned(),
             Verdict::Memory { needs, has } => format!("{:.1} GB too much", (needs - has) / BYTES_PER_GB),
+            Verdict::HostMemory { needs, has } => format!("{:.0} GB too much in the host", 1e-9 * (needs - has)),
             Verdict::Accelerators { needs, .. } => format!("needs {needs} accelerators"),
             Verdict::Indivisible { what, of, by } => format!("{of} {what} / {by}"),
             Verdict::Sequence { tokens, parts, .. } => format!("{tokens} tokens / {parts}"),
@@ -158,6 +172,11 @@ impl Verdict {
                 let over = needs - has;
                 format!("does not fit: needs {needs:.1} GB of {has:.1} GB per device, {over:.1} GB too much")
             }
+            Verdict::HostMemory { needs, has } => format!(
+                "offloaded states need {:.0} GB of host memory per node, which has {:.0} GB",
+                1e-9 * needs,
+                1e-9 * has
+            ),
             Verdict::Accelerators { needs, has } => {
                 format!("tp × pp × cp × dp needs {needs} accelerators; the target has {has}")
             }

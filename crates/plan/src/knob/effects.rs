@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{KNOBS, Knob, Setting, Spec, ValueType};
 use crate::engine::{estimate, notes};
+use crate::estimate::Verdict;
 use crate::knob::{KnobValues as _, Overrides, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
@@ -14,10 +15,11 @@ use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, Sources};
 
 /// Starting points of the tests: target, workload, and settings that make further knobs effective.
-const TRAINING: [(&str, &str, &[&str]); 8] = [
+const TRAINING: [(&str, &str, &[&str]); 9] = [
     ("h100-sxm-128", "llama3.1-70b-train", &[]),
     ("h100-sxm-128", "llama3.1-70b-train", &["sharding=zero3", "trained=lora", "recompute=full", "vpp=1"]),
     ("h100-sxm-8", "llama3-70b-qlora", &[]),
+    ("h100-sxm-64", "llama3.1-8b-train", &["cpu_offload=optimizer", "software=deepspeed"]),
     ("gb200-nvl72-4", "deepseek-v3-train", &[]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["tp=2"]),
     ("h100-sxm-64", "mixtral-8x7b-train", &["pp=1", "vpp=1", "sharding=zero3", "overlap=off"]),
@@ -293,6 +295,26 @@ fn impossible_values_are_refused_with_the_numbers() {
         let fix = crate::advice::fit::fit(&scenario, &parts, &answer).unwrap();
         assert!(!fix.fixes.is_empty(), "{set:?}");
     }
+    let one = ["tp=1", "pp=1", "vpp=1", "cp=1", "precision=bf16", "global=16", "software=deepspeed"];
+    let offloaded = |target, workload, set: &[&str]| {
+        let parts = Parts::find(&library, target, workload).unwrap();
+        let all = overrides(Engine::Analytical, &[&one, set].concat());
+        let scenario = Scenario::resolve(&parts, &all).unwrap();
+        let answer = estimate(&scenario);
+        (answer.detail.unwrap(), notes::notes(&scenario, &answer).join("; "))
+    };
+    let parameters = ["cpu_offload=parameters"];
+    let (detail, _) = offloaded("gh200-1", "llama3.1-405b-train", &parameters);
+    assert!(
+        matches!(detail.verdict, Verdict::HostMemory { needs, has } if (7.2e12..7.4e12).contains(&needs) && has == 480e9)
+    );
+    let (detail, _) = offloaded("gh200-1", "llama3.1-405b-train", &["cpu_offload=parameters", "host_memory_gb=8000"]);
+    assert!(!matches!(detail.verdict, Verdict::HostMemory { .. }));
+    // One memory: offloading frees nothing.
+    let (plain, _) = offloaded("gb10-1", "llama3.1-8b-train", &[]);
+    let (unified, notes) = offloaded("gb10-1", "llama3.1-8b-train", &["cpu_offload=optimizer"]);
+    assert_eq!(plain.memory.upper, unified.memory.upper);
+    assert!(!unified.verdict.fits() && notes.contains("share one memory"), "{notes}");
     assert!(Knob::NetworkGbps.parse("0", &[]).is_err());
 }
 

@@ -7,8 +7,8 @@ use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::field::{DefaultValue, Field, Slot};
 use atlas_core::plan::{
-    Arrivals, ContextExchange, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding, SharedExperts,
-    Trained,
+    Arrivals, ContextExchange, CpuOffload, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding,
+    SharedExperts, Trained,
 };
 use atlas_perf::arch::Attention;
 use atlas_perf::serving::Stack;
@@ -61,6 +61,10 @@ const NOT_SHARDED: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Sharding, "model states are not sharded: set sharding");
 const NO_ADAPTERS: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Trained, "the model has no adapters: set trained=lora");
+const ONE_MEMORY: IneffectiveKnob =
+    IneffectiveKnob::with_reason("host and accelerator share one memory, which offloading does not free");
+const NOTHING_OFFLOADED: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::CpuOffload, "nothing is offloaded: set cpu_offload");
 const TRAINED_WEIGHTS: IneffectiveKnob = IneffectiveKnob::requiring(
     Knob::Trained,
     "weights that are trained cannot be stored in fewer bits than they are multiplied in: set trained=lora",
@@ -164,6 +168,8 @@ impl Scenario {
             Knob::Prompt | Knob::Generate => when(model.convolutions.is_some(), NO_TOKENS),
             Knob::AttentionKernel => when(model.convolutions.is_some(), NO_ATTENTION),
             Knob::LoraTargets | Knob::LoraRank => when(plan.trained != Some(Trained::Lora), NO_ADAPTERS),
+            Knob::CpuOffload => when(self.machine.is_some_and(|machine| machine.host.unified), ONE_MEMORY),
+            Knob::HostMemoryGb => when(!self.offloads(&self.base), NOTHING_OFFLOADED),
             Knob::WeightBits => when(plan.trained != Some(Trained::Lora), TRAINED_WEIGHTS),
             Knob::OverlapTensor | Knob::Sp => when(shape.tp <= 1.0, ONE_TENSOR_RANK),
             Knob::Vpp | Knob::FirstLayers | Knob::LastLayers | Knob::OverlapPipeline | Knob::PipelineSchedule => {
@@ -301,6 +307,7 @@ impl Scenario {
             Knob::Routing => serving.routing.is_some(),
             Knob::KvTransfer => serving.kv_transfer.is_some(),
             Knob::LoraTargets => plan.lora_targets.is_some(),
+            Knob::CpuOffload => plan.cpu_offload.is_some_and(|offload| offload != CpuOffload::None),
             Knob::PipelineSchedule => {
                 plan.schedule.is_some_and(|schedule| schedule != PipelineSchedule::OneForwardOneBackward)
             }

@@ -23,6 +23,19 @@ pub struct Machine {
     pub oversubscription: f64,
     /// Boost clock according to the datasheet, MHz.
     pub boost_mhz: Option<f64>,
+    /// Share of the host that belongs to one device.
+    pub host: HostShare,
+}
+
+/// Share of the host that belongs to one device. Bandwidths are nominal, in bytes/s.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HostShare {
+    /// Bandwidth of the link, one way; `None` if unknown.
+    pub link_bw: Option<f64>,
+    /// Bandwidth of the host memory; `None` if unknown.
+    pub memory_bw: Option<f64>,
+    /// Whether host and device share one memory.
+    pub unified: bool,
 }
 
 impl Machine {
@@ -75,6 +88,11 @@ impl Machine {
             domain: 1.0,
             oversubscription,
             boost_mhz: sheet.boost_clock_mhz,
+            host: HostShare {
+                link_bw: sheet.host_link_gbytes_per_sec().map(|gbytes| gbytes * 1e9 / f64::from(dies)),
+                memory_bw: sheet.host.memory_gbytes_per_sec.map(|gbytes| gbytes * 1e9 / f64::from(dies)),
+                unified: sheet.host.unified,
+            },
         };
         machine.spread(target.accelerators());
         sound.then_some(machine)
@@ -83,7 +101,15 @@ impl Machine {
     /// Machine with one node of 8 devices, for tests.
     #[cfg(test)]
     pub(crate) fn alone(device: Accelerator) -> Machine {
-        Machine { device, dies: 1.0, reach: 8.0, domain: 8.0, oversubscription: 1.0, boost_mhz: None }
+        Machine {
+            device,
+            dies: 1.0,
+            reach: 8.0,
+            domain: 8.0,
+            oversubscription: 1.0,
+            boost_mhz: None,
+            host: HostShare::default(),
+        }
     }
 
     /// Sets the domain size for a number of accelerators: a slice of a pod is a domain of its own.

@@ -26,7 +26,7 @@ pub use cost::{HOURS_PER_MONTH, HOURS_PER_YEAR, PriceTerms, capital_recovery};
 pub use dashboard::Dashboard;
 pub use idle::IneffectiveKnob;
 pub use images::Vision;
-pub use machine::{Machine, architecture};
+pub use machine::{HostShare, Machine, architecture};
 use noise::default_draw;
 pub use noise::first_draw;
 pub use parts::Parts;
@@ -89,6 +89,8 @@ pub struct Scenario {
     /// Memory stated by the target, GB, if the accelerator does not exist with that size and the datasheet's is used
     /// instead.
     pub contradicted_memory_gb: Option<f64>,
+    /// Host memory of one node, GB, if known.
+    pub host_memory_gb: Option<f64>,
     /// Nominal power of one node, W.
     pub node_watts: f64,
     /// Rent of one node, USD/h.
@@ -209,6 +211,10 @@ impl Scenario {
                 _ => target.memory_gb_per_accel,
             },
             contradicted_memory_gb,
+            host_memory_gb: target
+                .host_memory_gb
+                .or_else(|| Some(sheet?.host.memory_gb? * target.accelerators_per_node))
+                .filter(|gb| *gb > 0.0),
             node_watts: profile
                 .as_ref()
                 .and_then(|profile| profile.node_watts)

@@ -95,6 +95,7 @@ impl Scenario {
             Knob::NumNodes => number(self.num_nodes),
             Knob::NetworkGbps => number(self.machine.map_or(0.0, |m| round(m.device.nic_bw * m.dies * 8e-9))),
             Knob::Oversubscription => number(self.machine.map_or(1.0, |machine| machine.oversubscription)),
+            Knob::HostMemoryGb => number(self.host_memory_gb.unwrap_or(0.0)),
             Knob::PriceBasis => word(self.terms.basis.name()),
             Knob::HourlyUsd => number(self.hourly_usd),
             Knob::EnergyIncluded => Setting::Toggle(self.energy_is_included()),
@@ -186,6 +187,7 @@ impl Scenario {
                     machine.spread(accelerators);
                 }
             }
+            Knob::HostMemoryGb => self.host_memory_gb = positive(value),
             Knob::HourlyUsd => self.hourly_usd = value,
             Knob::UsdPerKwh => self.usd_per_kwh = value,
             Knob::PeakUsdPerKwh => self.terms.peak_usd_per_kwh = Some(value),

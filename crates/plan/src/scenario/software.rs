@@ -279,6 +279,14 @@ impl Scenario {
         phase.plan.sharding.unwrap_or(self.active_software.training.sharding)
     }
 
+    /// Whether states are offloaded to the host. Where host and accelerator share one memory, there is nowhere to move
+    /// them to.
+    #[must_use]
+    pub fn offloads(&self, phase: &Phase) -> bool {
+        let stated = phase.plan.cpu_offload.is_some_and(|offload| offload != CpuOffload::None);
+        stated && !self.machine.is_some_and(|machine| machine.host.unified)
+    }
+
     /// Settings of a training run that the software does not support, and what it lacks.
     #[must_use]
     pub fn unsupported_training(&self, phase: &Phase) -> Vec<(Knob, String)> {

@@ -129,11 +129,7 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
         Mode::Training => training::answer(scenario, phase, physics),
         Mode::Inference => serving::answer(scenario, phase, physics),
     }?;
-    if let Some(over) =
-        detail.power.and_then(|node| power::over_rack(scenario, &node)).filter(|_| detail.verdict.fits())
-    {
-        detail.verdict = over;
-    }
+    detail.verdict = detail.verdict.or(|| power::over_rack(scenario, &detail.power?));
     let prompt = phase.shape.prompt + scenario.image_tokens(phase);
     let requested = prompt + phase.shape.generate;
     let reads = if phase.shape.mode == Mode::Training { requested } else { prompt };

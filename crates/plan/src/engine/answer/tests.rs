@@ -239,3 +239,19 @@ fn fused_all_reduce_norm_lowers_tpot_only_for_moe_tp_within_a_node() {
         assert_eq!(gain(target, workload, set), 1.0, "{target} {workload} {set:?}");
     }
 }
+
+#[test]
+fn superchips_offload_over_their_own_link_and_memory() {
+    let library = library();
+    let time = |target, workload| {
+        let set = ["software=deepspeed", "cpu_offload=optimizer", "tp=1", "pp=1", "global=64"];
+        let (_, estimate) = answered(&library, Engine::Analytical, (target, workload), &set);
+        let detail = estimate.detail.unwrap();
+        (detail.time.part("offload"), detail.verdict)
+    };
+    // 8 billion weights on one accelerator: 28 bytes each are read and written by the host (12 bytes of states in and out,
+    // gradient 4, weight 2 with rounding), at 512 GB/s instead of 614/8.
+    let (superchip, verdict) = time("gh200-1", "llama3.1-8b-train");
+    assert_eq!(verdict, Verdict::Fits);
+    assert!((0.3..1.5).contains(&superchip), "{superchip} s");
+}

@@ -11,7 +11,7 @@ use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::{Architecture, Head};
 use atlas_perf::constants::Constants;
 use atlas_perf::interval::{self, Release};
-use atlas_perf::memory::MemoryBreakdown;
+use atlas_perf::memory::{self, MemoryBreakdown};
 use atlas_perf::serving::formats::stored_bytes;
 use atlas_perf::training;
 use atlas_perf::training::{
@@ -46,6 +46,7 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
     let reduce_bytes = plan.gradient_format.map_or(traits.reduce_format.bytes(precision), stored_bytes);
     let sharding = scenario.sharding(phase);
     let [trained, trained_experts] = scenario.trained_shares(phase, arch);
+    let host = Offload { link_bw: machine.host.link_bw, host_bw: machine.host.memory_bw, ..Offload::default() };
     TrainingInput {
         arch: *arch,
         accelerator: machine.device,
@@ -87,10 +88,10 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
         reduce_bytes: Some(reduce_bytes),
         optimizer,
         optimizer_bytes: optimizer.bytes(!masters),
-        offload: match plan.cpu_offload {
+        offload: match plan.cpu_offload.filter(|_| scenario.offloads(phase)) {
             None | Some(CpuOffload::None) => Offload::default(),
-            Some(CpuOffload::Optimizer) => Offload { optimizer: 1.0, ..Offload::default() },
-            Some(CpuOffload::Parameters) => Offload { optimizer: 1.0, weights: 1.0, ..Offload::default() },
+            Some(CpuOffload::Optimizer) => Offload { optimizer: 1.0, ..host },
+            Some(CpuOffload::Parameters) => Offload { optimizer: 1.0, weights: 1.0, ..host },
         },
         target_seq: None,
         bucket_bytes: if sharding == Sharding::None { 0.0 } else { traits.bucket_bytes },
@@ -144,7 +145,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let detail = Detail {
         time: breakdown(&answer),
         memory: MemoryUse {
-            parts: memory(&out.memory),
+            parts: memory_parts(&out.memory),
             upper: out.memory_upper,
             capacity: input.accelerator.capacity(),
         },
@@ -155,7 +156,8 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
             &scenario.active_software.training,
             out,
             devices,
-        ),
+        )
+        .or(|| over_host_memory(scenario, &input)),
         throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
         power: Some(power),
         training: Some(Training {
@@ -207,7 +209,7 @@ fn communication(time: &TimeBreakdown) -> f64 {
     time.tensor_parallel + time.context_parallel + time.expert_parallel + time.pipeline_transfer + time.data_parallel
 }
 
-fn memory(m: &MemoryBreakdown) -> Breakdown {
+fn memory_parts(m: &MemoryBreakdown) -> Breakdown {
     Breakdown::of(&MemoryBreakdown::NAMES, m.values())
 }
 
@@ -240,6 +242,19 @@ fn verdict(
         None if out.fits => Verdict::Fits,
         None => Verdict::Memory { needs: out.memory_upper, has: i.accelerator.capacity() },
     }
+}
+
+/// Bytes that offloaded states take in the memory of one node's host.
+#[must_use]
+pub fn host_bytes(scenario: &Scenario, input: &TrainingInput) -> f64 {
+    let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
+    memory::host_bytes(input) * (scenario.accelerators_per_node * dies).min(input.accelerators)
+}
+
+/// Verdict on offloaded states that exceed the memory of the host.
+fn over_host_memory(scenario: &Scenario, input: &TrainingInput) -> Option<Verdict> {
+    let (needs, has) = (host_bytes(scenario, input), scenario.host_memory_gb? * 1e9);
+    (needs > has).then_some(Verdict::HostMemory { needs, has })
 }
 
 /// A supported format of at least 16 bits, or an empty string.
