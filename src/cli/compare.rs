@@ -16,6 +16,7 @@ use atlas_document::Diagnostics;
 use atlas_plan::engine;
 use atlas_plan::engine::answer::event::estimate_until;
 use atlas_plan::estimate::{Estimate, Metric};
+use atlas_plan::knob::Knob;
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::{Gauge, Methodology};
@@ -117,12 +118,36 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(mixed) = mixed_prices(answered.map(|(scenario, _)| scenario)) {
         write_stderr(&format!("note: {mixed}"));
     }
+    let stated = args.knobs.overrides(&[]).is_ok_and(|overrides| overrides.contains_key(&Knob::Global));
+    if methodology == Methodology::IdenticalConfig
+        && !stated
+        && let Some(note) = rounded_batches(&comparison, &library)
+    {
+        write_stderr(&format!("note: {note}"));
+    }
     let failed = comparison.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?)));
     let failed = failed.map(|(column, error)| write_stderr(&format!("error: {}: {error}", column.target))).count();
     if ended {
         write_stderr("interrupted: not all targets were searched");
     }
     if ended || failed == comparison.columns.len() { Err(Failure::Reported.into()) } else { Ok(()) }
+}
+
+/// Describes the targets on which the workload's batch was rounded; see [`Scenario::round_global`].
+fn rounded_batches(comparison: &Comparison, library: &Library) -> Option<String> {
+    let stated = library.workload(&comparison.workload).ok()?.plan.global?;
+    let rounded = comparison.columns.iter().filter_map(|column| {
+        let (scenario, _) = column.answer.as_ref().ok()?;
+        let global = scenario.base.plan.global.filter(|global| *global != stated)?;
+        Some(format!("{global} on {}", column.target))
+    });
+    let rounded: Vec<String> = rounded.collect();
+    (!rounded.is_empty()).then(|| {
+        format!(
+            "batches other than the workload's {stated} sequences, if they cannot be divided: {}",
+            rounded.join(", ")
+        )
+    })
 }
 
 /// Plain `atlas` without a terminal that can show the TUI.
@@ -172,14 +197,15 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
         if gauge.cancelled() {
             return Err("interrupted before this target".to_owned());
         }
-        let (parts, overrides) = parts(library, target, workload, &args.knobs)?;
+        let (parts, mut overrides) = parts(library, target, workload, &args.knobs)?;
         // The experiment's settings count as the best of the platform, unless the command line states an objective.
         let stands = library.has_experiment_for(target, workload) && args.goal.given_flags().is_empty();
         if methodology == Methodology::MaximumPerformance && !stands {
             let best = best(&parts, &overrides, &args.goal, gauge)?.into_iter().next();
             return best.map(|best| (best.scenario, best.estimate)).ok_or_else(|| "no candidate".to_owned());
         }
-        let scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
+        let mut scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
+        scenario.round_global(&mut overrides, &parts);
         let mut estimate = Estimate::default();
         if !scenario.engine.simulates() {
             engine::estimate_into(&scenario, &mut estimate);

@@ -94,7 +94,18 @@ impl<'a> Case<'a> {
     pub(crate) fn with(&self, changes: &[(Knob, Setting)]) -> Result<Case<'a>, Refusal> {
         let mut overrides = self.overrides.clone();
         overrides.extend(changes.iter().cloned());
-        Case::from(self.library, self.flags, self.parts.clone(), overrides)
+        let mut case = Case::from(self.library, self.flags, self.parts.clone(), overrides)?;
+        if changes.iter().any(|(knob, _)| *knob == Knob::NumNodes) {
+            case.round_global();
+        }
+        Ok(case)
+    }
+
+    /// Rounds the workload's batch to one that the layout on the accelerators of a question can divide. Returns a note.
+    pub(crate) fn round_global(&mut self) -> Option<String> {
+        let note = self.scenario.round_global(&mut self.overrides, &self.parts)?;
+        self.estimate = engine::estimate(&self.scenario);
+        Some(note)
     }
 
     pub(crate) fn mode(&self) -> Mode {

@@ -182,8 +182,12 @@ impl ParsedQuestion {
         let (workload, target, nodes) = self.place(context, reply)?;
         let mut overrides = context.overrides.clone();
         overrides.extend(self.settings(nodes));
-        let case = Case::of(context, &target, &workload, overrides)?;
+        let mut case = Case::of(context, &target, &workload, overrides)?;
+        let rounded = if self.subject.hardware.is_empty() { None } else { case.round_global() };
         reply.about = Some(case.about());
+        if let Some(note) = rounded {
+            reply.push_text(format!("Note: {note}."));
+        }
         if let Some(trouble) = case.trouble() {
             reply.push_text(format!(
                 "This cannot run: {trouble}. Ask `what is the smallest change that fits?` for a fix."
@@ -201,7 +205,11 @@ impl ParsedQuestion {
         let (workload, target, nodes) = self.place(context, reply)?;
         let mut overrides = context.overrides.clone();
         overrides.extend(nodes.map(number_of_nodes));
-        Case::of(context, &target, &workload, overrides)
+        let mut case = Case::of(context, &target, &workload, overrides)?;
+        if !self.subject.hardware.is_empty() {
+            case.round_global();
+        }
+        Ok(case)
     }
 
     /// Workload, target, and the number of nodes if it differs from the target's own.

@@ -144,3 +144,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_batch_is_rounded_to_the_accelerators_of_a_question() {
+    let library = Library::load(&Sources::built_in(), None);
+    let question = "how long does it take to train llama 8b on 15T tokens on 1024 h100?";
+    let reply = ask(&library, question, "h100-sxm-8", "llama3.1-8b-train").unwrap();
+    let text = reply.text(100);
+    assert!(text.contains("batch of 1152 sequences is rounded to 1024") && !text.contains("cannot run"), "{text}");
+    assert!(reply.commands.iter().any(|command| format!("{command:?}").contains("global=1024")));
+    // Every number of nodes has a batch that it can divide.
+    let count = "how many h100 to train llama 8b on 15T tokens in 60 days?";
+    let text = ask(&library, count, "h100-sxm-8", "llama3.1-8b-train").unwrap().text(100);
+    assert!(text.contains("42 nodes"), "{text}");
+}
