@@ -118,10 +118,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(mixed) = mixed_prices(answered.map(|(scenario, _)| scenario)) {
         write_stderr(&format!("note: {mixed}"));
     }
-    let stated = args.knobs.overrides(&[]).is_ok_and(|overrides| overrides.contains_key(&Knob::Global));
     if methodology == Methodology::IdenticalConfig
-        && !stated
-        && let Some(note) = rounded_batches(&comparison, &library)
+        && let Some(note) = adapted_workloads(&comparison, &library, &args.knobs)
     {
         write_stderr(&format!("note: {note}"));
     }
@@ -133,21 +131,21 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if ended || failed == comparison.columns.len() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// Describes the targets on which the workload's batch was rounded; see [`Scenario::round_global`].
-fn rounded_batches(comparison: &Comparison, library: &Library) -> Option<String> {
-    let stated = library.workload(&comparison.workload).ok()?.plan.global?;
-    let rounded = comparison.columns.iter().filter_map(|column| {
+/// Describes the targets on which the workload's batch or format was changed; see [`Scenario::adapt_to_target`].
+fn adapted_workloads(comparison: &Comparison, library: &Library, knobs: &KnobArgs) -> Option<String> {
+    let plan = library.workload(&comparison.workload).ok()?.plan;
+    let overrides = knobs.overrides(&[]).ok()?;
+    let adapted = comparison.columns.iter().filter_map(|column| {
         let (scenario, _) = column.answer.as_ref().ok()?;
-        let global = scenario.base.plan.global.filter(|global| *global != stated)?;
-        Some(format!("{global} on {}", column.target))
+        let own = &scenario.base.plan;
+        let changed = [(Knob::Global, own.global != plan.global), (Knob::Precision, own.format != plan.format)];
+        let changed = changed.into_iter().filter(|(knob, changed)| *changed && !overrides.contains_key(knob));
+        let settings: Vec<String> =
+            changed.map(|(knob, _)| format!("{}={}", knob.name(), scenario.get(knob))).collect();
+        (!settings.is_empty()).then(|| format!("{} on {}", settings.join(" "), column.target))
     });
-    let rounded: Vec<String> = rounded.collect();
-    (!rounded.is_empty()).then(|| {
-        format!(
-            "batches other than the workload's {stated} sequences, if they cannot be divided: {}",
-            rounded.join(", ")
-        )
-    })
+    let adapted: Vec<String> = adapted.collect();
+    (!adapted.is_empty()).then(|| format!("values of the workload that do not run as stated: {}", adapted.join(", ")))
 }
 
 /// Plain `atlas` without a terminal that can show the TUI.
@@ -205,7 +203,7 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
             return best.map(|best| (best.scenario, best.estimate)).ok_or_else(|| "no candidate".to_owned());
         }
         let mut scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
-        scenario.round_global(&mut overrides, &parts);
+        scenario.adapt_to_target(&mut overrides, &parts);
         let mut estimate = Estimate::default();
         if !scenario.engine.simulates() {
             engine::estimate_into(&scenario, &mut estimate);

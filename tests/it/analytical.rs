@@ -198,7 +198,9 @@ proptest! {
                 }
                 ValueType::Fabric | ValueType::Software | ValueType::Seed => continue,
             };
-            if knob == Knob::Engine { continue; }
+            // Owners pay for their energy, whatever is set.
+            let owned = scenario.get(Knob::PriceBasis) == Setting::Choice("owned".into());
+            if knob == Knob::Engine || (knob == Knob::EnergyIncluded && owned) { continue; }
             scenario.set(knob, &setting, &parts).unwrap();
             match (scenario.get(knob), &setting) {
                 (Setting::Number(got), Setting::Number(put)) => prop_assert!((got - put).abs() <= 1e-6 * (1.0 + put)),

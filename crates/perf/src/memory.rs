@@ -13,7 +13,7 @@ pub use stage::{ModelStates, Sharded};
 use crate::accelerator::Precision;
 use crate::constants::Constants;
 use crate::convolution::Residual;
-use crate::training::Adapters;
+use crate::training::adapters::Adapters;
 use crate::training::input::{Plan, TrainingInput};
 use atlas_core::plan::Recompute;
 use kept::RecomputeLevels;

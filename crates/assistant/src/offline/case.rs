@@ -96,16 +96,18 @@ impl<'a> Case<'a> {
         overrides.extend(changes.iter().cloned());
         let mut case = Case::from(self.library, self.flags, self.parts.clone(), overrides)?;
         if changes.iter().any(|(knob, _)| *knob == Knob::NumNodes) {
-            case.round_global();
+            case.adapt_to_target();
         }
         Ok(case)
     }
 
-    /// Rounds the workload's batch to one that the layout on the accelerators of a question can divide. Returns a note.
-    pub(crate) fn round_global(&mut self) -> Option<String> {
-        let note = self.scenario.round_global(&mut self.overrides, &self.parts)?;
-        self.estimate = engine::estimate(&self.scenario);
-        Some(note)
+    /// Adapts the workload to the accelerators of a question; see [`Scenario::adapt_to_target`].
+    pub(crate) fn adapt_to_target(&mut self) -> Vec<String> {
+        let notes = self.scenario.adapt_to_target(&mut self.overrides, &self.parts);
+        if !notes.is_empty() {
+            self.estimate = engine::estimate(&self.scenario);
+        }
+        notes
     }
 
     pub(crate) fn mode(&self) -> Mode {

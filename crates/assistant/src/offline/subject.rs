@@ -183,9 +183,9 @@ impl ParsedQuestion {
         let mut overrides = context.overrides.clone();
         overrides.extend(self.settings(nodes));
         let mut case = Case::of(context, &target, &workload, overrides)?;
-        let rounded = if self.subject.hardware.is_empty() { None } else { case.round_global() };
+        let adapted = if self.subject.hardware.is_empty() { Vec::new() } else { case.adapt_to_target() };
         reply.about = Some(case.about());
-        if let Some(note) = rounded {
+        for note in adapted {
             reply.push_text(format!("Note: {note}."));
         }
         if let Some(trouble) = case.trouble() {
@@ -207,7 +207,7 @@ impl ParsedQuestion {
         overrides.extend(nodes.map(number_of_nodes));
         let mut case = Case::of(context, &target, &workload, overrides)?;
         if !self.subject.hardware.is_empty() {
-            case.round_global();
+            case.adapt_to_target();
         }
         Ok(case)
     }

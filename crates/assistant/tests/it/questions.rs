@@ -158,3 +158,12 @@ fn the_batch_is_rounded_to_the_accelerators_of_a_question() {
     let text = ask(&library, count, "h100-sxm-8", "llama3.1-8b-train").unwrap().text(100);
     assert!(text.contains("42 nodes"), "{text}");
 }
+
+#[test]
+fn a_format_of_other_accelerators_is_replaced_for_those_of_a_question() {
+    let library = Library::load(&Sources::built_in(), None);
+    let reply =
+        ask(&library, "how fast does deepseek v3 train on 1024 h100?", "h100-sxm-8", "deepseek-v3-train").unwrap();
+    let text = reply.text(100);
+    assert!(text.contains("does not support mxfp8: using fp8") && text.contains("precision=fp8"), "{text}");
+}

@@ -4,7 +4,7 @@ use super::kept::KeptActivations;
 use super::{LocalParams, MemoryBreakdown, embedding, logits};
 use crate::arch::Architecture;
 use crate::constants::Constants;
-use crate::training::Adapters;
+use crate::training::adapters::Adapters;
 use crate::training::input::TrainingInput;
 use crate::training::stages::stage_layers;
 use atlas_core::count::Count;

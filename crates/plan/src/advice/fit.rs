@@ -189,7 +189,9 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
             )]
         }
         (Verdict::Format { instead, .. } | Verdict::SoftwareFormat { instead, .. }, _) if !instead.is_empty() => {
-            vec![(Knob::Precision, words(Knob::Precision, &[instead]))]
+            // A stated format of matrix products is replaced alone.
+            let knob = if case.scenario.base.plan.compute.is_some() { Knob::Compute } else { Knob::Precision };
+            vec![(knob, words(knob, &[instead]))]
         }
         (
             Verdict::Format { .. } | Verdict::SoftwareFormat { .. } | Verdict::NoTokens | Verdict::PrefillPool { .. },

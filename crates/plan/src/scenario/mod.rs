@@ -1,5 +1,6 @@
 //! Scenario: target, workload, profile and knobs, resolved to plain numbers. It is the only input of an engine.
 
+mod adapted;
 mod adapters;
 mod corrections;
 mod cost;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Parts, Phase, Scenario, drafts, first_draw, reuse};
 use crate::engine::answer::training::stage_layers;
-use crate::knob::{Knob, KnobError, KnobValues as _, Overrides, Setting};
+use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use atlas_config::Mode;
 use atlas_core::field::{DefaultValue, Field, Slot};
 use atlas_core::plan::{Engine, Format, LoadKind, Preset, PriceBasis, Trained};
@@ -316,31 +316,6 @@ impl Scenario {
         }
         let each_stage = (STEP_TOKENS / (once * phase.shape.prompt * phase.shape.pp)).round().max(1.0);
         once * phase.shape.pp * each_stage
-    }
-
-    /// Global batch nearest to the stated one that the layout can divide, if it cannot divide the stated one: a multiple
-    /// of dp × micro-batch, and with interleaved stages also of pp.
-    #[must_use]
-    pub fn divisible_global(&self) -> Option<f64> {
-        let (Phase { shape, plan, .. }, models) = (&self.base, self.engine.models_hardware());
-        let stated = f64::from(plan.global.filter(|_| models && shape.mode == Mode::Training)?);
-        let interleaved = shape.pp > 1.0 && plan.vpp.is_some_and(|chunks| chunks > Count::ONE);
-        let unit = shape.dp * self.micro(&self.base) * if interleaved { f64::from(shape.pp) } else { 1.0 };
-        (unit >= 1.0 && stated % unit != 0.0).then(|| (stated / unit).round().max(1.0) * unit)
-    }
-
-    /// Replaces a global batch that the layout cannot divide, unless `overrides` state it; see
-    /// [`Scenario::divisible_global`]. Returns a note on the change.
-    pub fn round_global(&mut self, overrides: &mut Overrides, parts: &Parts) -> Option<String> {
-        let rounded = self.divisible_global().filter(|_| !overrides.contains_key(&Knob::Global))?;
-        let before = self.global(&self.base);
-        let setting = Setting::Number(rounded);
-        self.set(Knob::Global, &setting, parts).ok()?;
-        overrides.insert(Knob::Global, setting);
-        Some(format!(
-            "the workload's batch of {before} sequences is rounded to {rounded}, which {} replicas can divide",
-            self.base.shape.dp
-        ))
     }
 
     /// Whether the default global batch has several micro-batches per replica.

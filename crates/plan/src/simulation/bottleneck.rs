@@ -15,8 +15,7 @@ use super::{serving, training};
 pub const COMPUTE: f64 = 0.8;
 /// Share of memory in use above which memory is a bottleneck (predecessor document).
 pub const MEMORY: f64 = 0.7;
-/// Share of device memory in use above which it limits training. Plans fill memory up to this share by design; the
-/// predecessor's threshold is that of the KV cache in serving.
+/// Share of device memory in use above which it limits training: plans fill memory up to this share by design.
 pub const FULL_MEMORY: f64 = 1.0 - HEADROOM;
 /// Share of the time spent waiting for the network above which it is a bottleneck (predecessor document).
 pub const NETWORK: f64 = 0.3;
@@ -36,7 +35,7 @@ pub struct Bottleneck {
     pub severity: f64,
     /// Share above which it is a bottleneck.
     pub threshold: f64,
-    /// Whether the severity exceeds the threshold.
+    /// Whether the severity exceeds the threshold; for memory in training, whether it exceeds [`FULL_MEMORY`].
     pub limiting: bool,
     /// Recommendations; empty if it is not a bottleneck.
     pub recommendations: Vec<&'static str>,
@@ -47,6 +46,14 @@ pub struct Bottleneck {
 /// The recommendations that apply.
 fn applicable(all: &[(&'static str, bool)]) -> Vec<&'static str> {
     all.iter().filter(|(_, applies)| *applies).map(|(text, _)| *text).collect()
+}
+
+/// Whether memory limits training. Plans fill it up to [`FULL_MEMORY`] by design.
+fn limits_training(bottleneck: Bottleneck) -> Bottleneck {
+    if bottleneck.severity > FULL_MEMORY {
+        return bottleneck;
+    }
+    Bottleneck { limiting: false, recommendations: Vec::new(), ..bottleneck }
 }
 
 fn judged(
@@ -116,10 +123,10 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
             ]),
             json!({"avg_compute_utilization": compute, "max_compute_utilization": busiest, "stages_computing": m.output.busy}),
         ),
-        judged(
+        limits_training(judged(
             "memory",
             memory,
-            FULL_MEMORY,
+            MEMORY,
             &applicable(&[
                 ("Use smaller micro-batches (knob microbatch)", i.micro > 1.0),
                 ("Recompute activations (knob recompute)", i.recompute != Recompute::Full),
@@ -130,7 +137,7 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
                 ("Shard the model further (knobs tp, pp)", i.tp * i.pp < i.accelerators),
             ]),
             json!({"avg_memory_usage_ratio": memory, "max_memory_usage_ratio": memory, "peak_memory_gb": m.memory_total() / atlas_core::units::BYTES_PER_GB}),
-        ),
+        )),
         judged(
             "network",
             network,

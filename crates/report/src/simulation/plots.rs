@@ -74,11 +74,11 @@ fn share(name: impl Into<String>, share: f64, limit: Option<f64>) -> Bar {
 const MAX_STAGES: usize = 24;
 
 fn stages(m: &training::Measured) -> Bars {
-    use atlas_plan::simulation::bottleneck::{COMPUTE, FULL_MEMORY, NETWORK};
+    use atlas_plan::simulation::bottleneck::{COMPUTE, MEMORY, NETWORK};
     let step = m.output.step.mean.max(1e-12);
     let mut bars = vec![
         share("computing", m.parts.compute / step, Some(COMPUTE)),
-        share("memory", m.memory_total() / m.capacity.max(1.0), Some(FULL_MEMORY)),
+        share("memory", m.memory_total() / m.capacity.max(1.0), Some(MEMORY)),
         share("waiting for the network", m.parts.communication / step, Some(NETWORK)),
         share("network in use", m.network_busy, None),
     ];

@@ -255,7 +255,11 @@ fn bottlenecks(all: &[Bottleneck], width: usize) -> String {
         ("", Align::Left),
     ]);
     for one in all {
-        let sign = if one.limiting { "limits" } else { "" };
+        let sign = match one {
+            one if one.limiting => "limits",
+            one if one.severity > one.threshold => "high",
+            _ => "",
+        };
         table.row([one.kind.to_owned(), units::percent(one.severity), units::percent(one.threshold), sign.to_owned()]);
     }
     out += &table.render();

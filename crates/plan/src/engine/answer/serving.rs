@@ -336,8 +336,9 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
         let has = |format: &Format| a.supports(Precision::from(*format));
         let instead = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32].into_iter().find(has);
         let instead = instead.map_or("", Format::name);
+        let unscaled = |format: Format| if format == Format::Mxfp8 && has(&Format::Fp8) { "fp8" } else { instead };
         return Some(match refused {
-            Refused::Device(format) => Verdict::Format { format: format.name(), instead },
+            Refused::Device(format) => Verdict::Format { format: format.name(), instead: unscaled(format) },
             Refused::Software(format) => Verdict::SoftwareFormat { format: format.name(), instead },
         });
     }

@@ -172,7 +172,9 @@ pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
             let most = start.active_software.training.most_offload;
             let offloads = CpuOffload::WORDS.iter().filter(|(_, offload)| *offload <= most).map(|(word, _)| *word);
             let memory = start.machine.map_or(0.0, |machine| machine.device.capacity()) * devices;
-            if start.engine.models_hardware() && STATE_BYTES * start.trained_params(&start.base) > memory {
+            // The fewest accelerators are those that need no offload: with it, one would be enough.
+            let fewest = objective.id == MetricId::Accelerators;
+            if start.engine.models_hardware() && !fewest && STATE_BYTES * start.trained_params(&start.base) > memory {
                 axes.push(words(Knob::CpuOffload, &offloads.collect::<Vec<_>>()));
             }
         }
