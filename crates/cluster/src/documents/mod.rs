@@ -11,13 +11,15 @@ mod workload;
 use std::sync::Arc;
 
 use atlas_config::library::Library;
-use atlas_config::{Target, Workload};
+use atlas_config::{Mode, Target, Workload};
+use atlas_core::field::FileLocation;
 use atlas_document::{Diagnostics, Node};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 
 use crate::import::Import;
-use facts::Facts;
+use crate::launch::yaml_text;
+use facts::{Facts, YamlLines};
 
 /// What the user adds to the files of a job.
 #[derive(Debug, Clone, Default)]
@@ -28,17 +30,41 @@ pub struct UserInput {
     pub model: Option<String>,
     /// Index of the configuration, if the files have several.
     pub variant: Option<usize>,
-    /// Knobs. `prompt`, `generate` and `concurrency` also supply values that the files do not state.
+    /// Knobs, which take precedence over the values of the files.
     pub overrides: Overrides,
 }
 
 impl UserInput {
-    /// Value of a knob that was given as a number.
-    fn number(&self, knob: Knob) -> Option<f64> {
-        match self.overrides.get(&knob) {
-            Some(Setting::Number(value)) => Some(*value),
-            _ => None,
+    /// Whether the user gives this knob.
+    fn has(&self, knob: Knob) -> bool {
+        self.overrides.contains_key(&knob)
+    }
+
+    /// Writes the given knobs over the values of the files, at the path that `path` states.
+    fn overwrite(&self, lines: &mut YamlLines, path: impl Fn(Knob) -> Option<&'static [&'static str]>) {
+        for (knob, setting) in &self.overrides {
+            let Some(path) = path(*knob) else { continue };
+            let value = match setting {
+                // Zero means that a value is not limited or not used; files then leave it out.
+                Setting::Number(value) if !knob.spec().bounds().contains(*value) => None,
+                Setting::Number(value) => Some(value.to_string()),
+                Setting::Toggle(on) => Some(on.to_string()),
+                Setting::Choice(word) => Some(yaml_text(word)),
+                Setting::Seed(seed) => Some(seed.to_string()),
+            };
+            lines.overwrite(path, value);
         }
+    }
+
+    /// Notes on given knobs that files cannot contain, or that do not apply to the job.
+    fn unwritten(&self, mode: Mode) -> Vec<String> {
+        let knobs = self.overrides.keys().copied();
+        let nowhere = knobs.filter(|knob| knob.spec().location == FileLocation::Nowhere);
+        let mut notes: Vec<String> =
+            nowhere.map(|knob| format!("{} is not a setting of files; repeat it with --set", knob.name())).collect();
+        let other = self.overrides.keys().filter(|knob| knob.spec().mode.is_some_and(|own| own != mode));
+        notes.extend(other.map(|knob| format!("{} has no effect in {}", knob.name(), mode.name())));
+        notes
     }
 }
 
@@ -96,11 +122,17 @@ pub fn documents(import: &Import, library: &Library, given: &UserInput) -> Resul
     let mut notes = Vec::new();
     let model = model::find(&facts, library.catalog(), given, &mut notes).map_err(|gap| gaps.push(gap)).ok();
     let target = target::write(&facts, library, given, &mut notes).map_err(|gap| gaps.push(gap)).ok();
-    let workload = workload::write(&facts, model.as_deref(), given, &mut notes).map_err(|more| gaps.extend(more)).ok();
+    let workload = workload::write(&facts, library.catalog(), model.as_deref(), given, &mut notes)
+        .map_err(|more| gaps.extend(more))
+        .ok();
+    let unused = facts.unused();
+    if !unused.is_empty() {
+        notes.push(format!("found in the files, but not part of the plan: {}", unused.join(", ")));
+    }
     match (target, workload) {
         (Some(target), Some(workload)) if gaps.is_empty() => {
             let name = facts.name(model.as_deref());
-            let entry = |body: &str| format!("- name: {}\n{body}", crate::launch::yaml_text(&name));
+            let entry = |body: &str| format!("- name: {}\n{body}", yaml_text(&name));
             let read_from = [target.1, workload.1];
             Ok(Documents { target: entry(&target.0), workload: entry(&workload.0), read_from, notes, name })
         }

@@ -70,7 +70,8 @@ const IGNORED_SUFFIXES: [&str; 16] = [
     "-pretrain",
 ];
 
-fn by_name(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
+/// The model of the catalog with this name.
+pub(super) fn by_name(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
     let found = |name: &str| catalog.model(name).ok();
     // Of a local path, only the last component is used as a name.
     let bare = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);

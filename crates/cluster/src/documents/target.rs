@@ -1,6 +1,7 @@
 //! The target of a job: its accelerators, with links, price and power from a target of the library.
 
 use atlas_core::count::Count;
+use atlas_core::field::FileLocation;
 use atlas_core::math;
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ pub(super) fn write(
         let mut section = vec![line_with_comment("type", crate::launch::yaml_text(&link.kind), &from)];
         section.extend(link.bw_gbytes_per_sec.map(|rate| line_with_comment("bw_GBps", rate, "")));
         section.extend(link.domain_size.map(|size| line_with_comment("domain_size", size, "")));
-        lines.section("interconnect", section);
+        lines.section(&["interconnect"], section);
     }
     if let Some(network) = &base.network {
         let word = |key, value: &Option<String>| {
@@ -62,7 +63,7 @@ pub(super) fn write(
         section.extend(network.gbits_per_accel.map(|rate| line_with_comment("Gbps_per_accel", rate, "")));
         section.extend(network.topology.map(|topology| line_with_comment("topology", topology.name(), "")));
         section.extend(network.oversubscription.map(|ratio| line_with_comment("oversubscription", ratio, "")));
-        lines.section("network", section);
+        lines.section(&["network"], section);
     }
     let share = if scale == 1.0 { from.clone() } else { format!("{from}, scaled by {scale}") };
     let cost = &base.cost;
@@ -73,7 +74,11 @@ pub(super) fn write(
     ];
     section.extend(cost.usd_per_kwh.map(|price| line_with_comment("usd_per_kwh", price, &from)));
     section.extend(cost.capex_usd_node.map(|price| line_with_comment("capex_usd_node", price * scale, &share)));
-    lines.section("cost", section);
+    lines.section(&["cost"], section);
+    given.overwrite(&mut lines, |knob| match knob.spec().location {
+        FileLocation::Target(path) => Some(path),
+        FileLocation::Workload(_) | FileLocation::Nowhere => None,
+    });
     notes.push(format!("links, price and power are taken from target {}", base.name));
     Ok(lines.finish())
 }

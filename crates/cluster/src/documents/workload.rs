@@ -1,17 +1,20 @@
 //! The workload of a job: model, layout, batch, formats, software, and the load if a client states it.
 
-use atlas_catalog::Model;
 use atlas_catalog::software::Software;
-use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
+use atlas_catalog::{Catalog, Model};
+use atlas_config::Mode;
+use atlas_core::plan::{DraftMethod, Format, MoeDispatcher, Optimizer, Recompute, Sharding};
+use atlas_core::units::BYTES_PER_GB;
 use atlas_plan::knob::Knob;
 use serde_json::Value;
 
 use super::facts::{Facts, Line, YamlLines, line_from_field, line_with_comment};
-use super::{MissingInput, UserInput};
+use super::{MissingInput, UserInput, model};
 
 /// Writes the entry without its name, and the origins of its values.
 pub(super) fn write(
     facts: &Facts,
+    catalog: &Catalog,
     model: Option<&Model>,
     given: &UserInput,
     notes: &mut Vec<String>,
@@ -30,9 +33,22 @@ pub(super) fn write(
         ));
     }
     let gaps = match serves {
-        true => serving(facts, model, given, notes, &mut lines),
+        true => serving(facts, catalog, model, given, notes, &mut lines),
         false => training(facts, given, notes, &mut lines),
     };
+    let mode = if serves { Mode::Inference } else { Mode::Training };
+    given.overwrite(&mut lines, |knob| {
+        if knob.spec().mode.is_some_and(|own| own != mode) {
+            return None;
+        }
+        // The section `batch` takes precedence over the usual path.
+        if knob == Knob::Microbatch && mode == Mode::Training {
+            return Some(&["batch", "micro"]);
+        }
+        let pool = knob.of_decode_pool().filter(|_| facts.has_role("decode"));
+        pool.or_else(|| knob.spec().location.in_workload())
+    });
+    notes.extend(given.unwritten(mode));
     if gaps.is_empty() { Ok(lines.finish()) } else { Err(gaps) }
 }
 
@@ -44,26 +60,22 @@ fn software(facts: &Facts) -> Option<String> {
         "accelerate" if facts.text("sharding") == Some("none") => "pytorch-ddp",
         "accelerate" => "pytorch-fsdp",
         "pytorch" => "pytorch",
-        other => return Software::find(other).map(|software| software.family.id.clone()),
+        other => {
+            let family = Software::find(other)?.family.id.clone();
+            let release = facts.text("release").map(|release| format!("{family}@{release}"));
+            return Some(release.filter(|name| Software::find(name).is_some()).unwrap_or(family));
+        }
     };
     Some(id.to_owned())
 }
 
 fn training(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, lines: &mut YamlLines) -> Vec<MissingInput> {
     let mut gaps = Vec::new();
-    match (facts.count("seq_len"), given.number(Knob::Prompt)) {
-        (Some(length), _) => lines.section(
-            "sequence",
-            vec![line_from_field(facts, "prompt", "seq_len", length), line_with_comment("generate", 0, "")],
-        ),
-        (None, Some(length)) => lines.section(
-            "sequence",
-            vec![line_with_comment("prompt", length, "given"), line_with_comment("generate", 0, "")],
-        ),
-        (None, None) => {
-            gaps.push(MissingInput::new("seq_len", "not stated in the files; set it with --set prompt=TOKENS"))
-        }
+    let length = facts.count("seq_len").map(|length| line_from_field(facts, "prompt", "seq_len", length));
+    if length.is_none() && !given.has(Knob::Prompt) {
+        gaps.push(MissingInput::new("seq_len", "not stated in the files; set it with --set prompt=TOKENS"));
     }
+    lines.section(&["sequence"], length.into_iter().chain([line_with_comment("generate", 0, "")]).collect());
     let mut batch = counts(facts, &[("micro", "micro_batch"), ("global", "global_batch")]);
     // MaxText states the batch per device. If several devices share a replica, this is a fraction of the replica's
     // batch.
@@ -85,7 +97,7 @@ fn training(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, lines: &m
     if !batch.iter().any(|line| line.key == "global") {
         notes.push("the files state no global batch: one micro-batch per replica is assumed".to_owned());
     }
-    lines.section("batch", batch);
+    lines.section(&["batch"], batch);
     let mut parallelism = counts(
         facts,
         &[("tp", "tp"), ("pp", "pp"), ("vpp", "vpp"), ("dp", "dp"), ("cp", "cp"), ("ep", "ep"), ("etp", "etp")],
@@ -97,7 +109,7 @@ fn training(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, lines: &m
     if let Some(on) = facts.flag("sequence_parallel") {
         parallelism.push(line_from_field(facts, "sp", "sequence_parallel", on));
     }
-    lines.section("parallelism", parallelism);
+    lines.section(&["parallelism"], parallelism);
     // Without sharding flags, these tools shard nothing. NeMo's plain optimizers are not sharded either.
     let silent = match facts.text("framework") {
         Some("megatron-lm") => true,
@@ -151,7 +163,7 @@ fn training(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, lines: &m
         }
     }
     if let Some(format) = training_format(facts) {
-        lines.section("precision", vec![line_from_field(facts, "weights", "precision", format.name())]);
+        lines.section(&["precision"], vec![line_from_field(facts, "weights", "precision", format.name())]);
     }
     gaps
 }
@@ -201,6 +213,7 @@ pub(super) fn array(facts: &Facts) -> Option<u64> {
 
 fn serving(
     facts: &Facts,
+    catalog: &Catalog,
     model: Option<&Model>,
     given: &UserInput,
     notes: &mut Vec<String>,
@@ -211,10 +224,10 @@ fn serving(
     let mut sequence = Vec::new();
     for (key, from, knob) in [("prompt", "benchmark.isl", Knob::Prompt), ("generate", "benchmark.osl", Knob::Generate)]
     {
-        match (whole(from), given.number(knob)) {
-            (_, Some(tokens)) => sequence.push(line_with_comment(key, tokens, "given")),
-            (Some(tokens), None) => sequence.push(line_from_field(facts, key, from, tokens)),
-            (None, None) => {
+        match whole(from) {
+            Some(tokens) => sequence.push(line_from_field(facts, key, from, tokens)),
+            None if given.has(knob) => {}
+            None => {
                 let limit = facts
                     .count("max_model_len")
                     .map_or_else(String::new, |most| format!(" (at most {most} tokens together)"));
@@ -225,33 +238,131 @@ fn serving(
             }
         }
     }
-    lines.section("sequence", sequence);
-    lines.section("parallelism", layout(facts, model, notes));
+    lines.section(&["sequence"], sequence);
+    lines.section(&["parallelism"], layout(facts, model, notes));
     formats(facts, model, lines);
-    let mut section = counts(
-        facts,
-        &[
-            ("max_num_seqs", "max_num_seqs"),
-            ("max_num_batched_tokens", "max_num_batched_tokens"),
-            ("context_ranks", "dcp"),
-        ],
-    );
-    if facts.count("max_num_batched_tokens").is_none() {
-        section.extend(counts(facts, &[("max_num_batched_tokens", "chunked_prefill_size")]));
+    let mut section = Vec::new();
+    for (key, from) in [
+        ("max_num_seqs", "max_num_seqs"),
+        ("max_num_batched_tokens", "max_num_batched_tokens"),
+        ("max_num_batched_tokens", "chunked_prefill_size"),
+        ("context_ranks", "dcp"),
+        ("redundant_experts", "redundant_experts"),
+        ("recv_interval", "recv_interval"),
+        ("beams", "beams"),
+        ("long_prefill_token_threshold", "long_prefill_token_threshold"),
+    ] {
+        let from = facts.of_scheduler(from);
+        if let Some(count) = facts.count(&from).filter(|_| !section.iter().any(|line: &Line| line.key == key)) {
+            section.push(line_from_field(facts, key, &from, count));
+        }
     }
-    if let Some(share) = facts.number("gpu_memory_share") {
-        section.push(line_from_field(facts, "gpu_memory_utilization", "gpu_memory_share", share));
+    // TensorRT-LLM states the number of experts with their copies.
+    let experts = model.and_then(Model::transformer).and_then(|t| t.experts).map(|experts| f64::from(experts.count));
+    if let (Some(slots), Some(experts)) = (facts.number("expert_slots"), experts) {
+        section.push(line_from_field(facts, "redundant_experts", "expert_slots", (slots - experts).max(0.0)));
     }
-    for (key, from) in [("chunked_prefill", "chunked_prefill"), ("overlap_scheduling", "async_scheduling")] {
-        section.extend(facts.flag(from).map(|on| line_from_field(facts, key, from, on)));
+    let share = facts.of_scheduler("gpu_memory_share");
+    section.extend(facts.number(&share).map(|own| line_from_field(facts, "gpu_memory_utilization", &share, own)));
+    for (key, from) in [
+        ("chunked_prefill", "chunked_prefill"),
+        ("overlap_scheduling", "async_scheduling"),
+        ("two_batch_overlap", "two_batch_overlap"),
+        ("reserve_output", "reserve_output"),
+    ] {
+        let from = facts.of_scheduler(from);
+        section.extend(facts.flag(&from).map(|on| line_from_field(facts, key, &from, on)));
     }
     load(facts, given, notes, &mut section);
-    lines.section("serving", section);
+    lines.section(&["serving"], section);
+    lines.section(&["serving", "speculative"], drafts(facts, catalog, notes));
+    lines.section(&["serving", "kv_tiers"], host_cache(facts).into_iter().collect());
     pools(facts, model, lines);
-    if facts.flag("enforce_eager") == Some(true) {
-        lines.section("runtime_tuning", vec![line_from_field(facts, "cuda_graphs", "enforce_eager", false)]);
+    let mut tuning: Vec<Line> = dispatcher(facts).into_iter().collect();
+    let eager = facts.of_scheduler("enforce_eager");
+    if facts.flag(&eager) == Some(true) {
+        tuning.push(line_from_field(facts, "cuda_graphs", &eager, false));
     }
+    lines.section(&["runtime_tuning"], tuning);
     gaps
+}
+
+/// Host memory for the KV cache, per accelerator. vLLM states it for all ranks of a server.
+fn host_cache(facts: &Facts) -> Option<Line> {
+    if let Some(all) = facts.number("kv_offloading_gib") {
+        let ranks = facts.count("tp").unwrap_or(1) * facts.count("pp").unwrap_or(1);
+        let room = (all * BYTES_PER_GB / 1e9 / ranks as f64).round();
+        return Some(line_from_field(facts, "host_gb", "kv_offloading_gib", room));
+    }
+    Some(line_from_field(facts, "host_gb", "kv_host_gb", facts.number("kv_host_gb")?))
+}
+
+/// How tokens are sent to experts.
+fn dispatcher(facts: &Facts) -> Option<Line> {
+    let from = facts.of_scheduler("moe_dispatcher");
+    let dispatcher = facts.text(&from).and_then(MoeDispatcher::named)?;
+    Some(line_from_field(facts, "moe_dispatcher", &from, dispatcher.name()))
+}
+
+/// Speculative decoding, under the names of the engines.
+fn drafts(facts: &Facts, catalog: &Catalog, notes: &mut Vec<String>) -> Vec<Line> {
+    let stated = |key: &str| facts.count(&format!("speculative.{key}"));
+    let (steps, verified, branches) = (stated("steps"), stated("tokens"), stated("topk").unwrap_or(1));
+    let Some(name) = facts.text("speculative.method").map(str::to_owned).or_else(|| {
+        // Hugging Face's server speculates with heads of the model or, without them, n-grams.
+        verified.filter(|_| facts.text("framework") == Some("tgi")).map(|_| "ngram".to_owned())
+    }) else {
+        return Vec::new();
+    };
+    let weights = facts.text("speculative.model");
+    let method = match name.replace('-', "_").as_str() {
+        mtp if mtp.contains("mtp") || mtp.contains("nextn") => DraftMethod::Mtp,
+        // Without weights of its own, SGLang's EAGLE uses the model's MTP layer.
+        "eagle" if weights.is_none() => DraftMethod::Mtp,
+        "eagle" => {
+            notes.push("EAGLE drafts are planned as those of EAGLE-3, which have the same cost".to_owned());
+            DraftMethod::Eagle3
+        }
+        "eagle3" => DraftMethod::Eagle3,
+        "draft" | "draft_model" | "standalone" | "drafttarget" | "draft_target" => DraftMethod::DraftModel,
+        "ngram" | "prompt_lookup" => DraftMethod::Ngram,
+        _ => {
+            notes.push(format!("drafts by {name} cannot be planned; the plan has no speculative decoding"));
+            return Vec::new();
+        }
+    };
+    // SGLang counts the tokens to verify, which include the last accepted one, except for n-grams.
+    let (tokens, from) = match (steps, verified) {
+        (Some(steps), _) if method != DraftMethod::Ngram => (steps, "speculative.steps"),
+        (_, Some(tokens)) if facts.text("framework") == Some("sglang") && method != DraftMethod::Ngram => {
+            (tokens.saturating_sub(1).max(1), "speculative.tokens")
+        }
+        (_, Some(tokens)) => (tokens, "speculative.tokens"),
+        (_, None) => {
+            let note =
+                format!("the files state no number of draft tokens for {name}; set it with --set draft_tokens=N");
+            notes.push(note);
+            return Vec::new();
+        }
+    };
+    if branches > 1 {
+        notes.push(format!("a tree of {branches} drafts per step is planned as a chain of {tokens} tokens"));
+    }
+    let mut out = vec![
+        line_from_field(facts, "method", "speculative.method", method.name()),
+        line_from_field(facts, "tokens", from, tokens),
+    ];
+    if let Some(name) = weights.filter(|_| method == DraftMethod::DraftModel) {
+        match model::by_name(catalog, name) {
+            Some(draft) => {
+                let billions = (draft.parameters() / 1e8).round() / 10.0;
+                out.push(line_from_field(facts, "params_b", "speculative.model", billions));
+            }
+            None => notes
+                .push(format!("draft model {name} is not in the catalog; state its size with --set draft_params_b=N")),
+        }
+    }
+    out
 }
 
 /// Ranks of a replica, and number of replicas.
@@ -283,7 +394,7 @@ fn layout(facts: &Facts, model: Option<&Model>, notes: &mut Vec<String>) -> Vec<
         None => by_flags * servers,
     };
     out.push(line_with_comment("dp", replicas, "replicas"));
-    if facts.count("tp").is_none() && facts.roles.is_empty() {
+    if facts.count("tp").is_none() && !facts.has_role("prefill") {
         notes.push("the files state no tensor parallelism: tp = 1 is assumed".to_owned());
     }
     out
@@ -304,32 +415,33 @@ fn formats(facts: &Facts, model: Option<&Model>, lines: &mut YamlLines) {
     if let Some(format) = facts.text("kv_precision").and_then(Format::named) {
         section.push(line_from_field(facts, "kv", "kv_precision", format.name()));
     }
-    lines.section("precision", section);
+    lines.section(&["precision"], section);
 }
 
 /// The load that a client generates.
 fn load(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, section: &mut Vec<Line>) {
-    if let Some(rate) = facts.number("benchmark.request_rate").filter(|rate| *rate > 0.0) {
-        section.push(line_from_field(facts, "request_rate", "benchmark.request_rate", rate));
-        return;
-    }
+    let rate = facts.number("benchmark.request_rate").filter(|rate| *rate > 0.0);
     let listed: Vec<u64> = match facts.value("benchmark.concurrency") {
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_u64).collect(),
         Some(value) => value.as_u64().into_iter().collect(),
         None => Vec::new(),
     };
-    if given.number(Knob::Concurrency).is_some() {
-        return;
+    if let Some(rate) = rate {
+        // Clients limit the requests in flight if both are stated.
+        if !listed.is_empty() {
+            section.push(line_from_field(facts, "load", "benchmark.request_rate", "open"));
+        }
+        section.push(line_from_field(facts, "request_rate", "benchmark.request_rate", rate));
     }
-    match listed.as_slice() {
-        [] => {
-            notes.push("the files state no load; set one with --set concurrency=N or --set request_rate=R".to_owned());
-        }
-        [one] => section.push(line_from_field(facts, "concurrency", "benchmark.concurrency", one)),
-        [first, ..] => {
-            section.push(line_from_field(facts, "concurrency", "benchmark.concurrency", first));
-            notes.push(format!("the client runs {} load levels; only the first is planned", listed.len()));
-        }
+    if let Some(first) = listed.first() {
+        section.push(line_from_field(facts, "concurrency", "benchmark.concurrency", first));
+    }
+    if listed.len() > 1 && !given.has(Knob::Concurrency) {
+        notes.push(format!("the client runs {} load levels; only the first is planned", listed.len()));
+    }
+    let stated = [Knob::Concurrency, Knob::RequestRate, Knob::Load].into_iter().any(|knob| given.has(knob));
+    if rate.is_none() && listed.is_empty() && !stated {
+        notes.push("the files state no load; set one with --set concurrency=N or --set request_rate=R".to_owned());
     }
 }
 
@@ -337,12 +449,15 @@ fn load(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, section: &mut
 fn pools(facts: &Facts, model: Option<&Model>, lines: &mut YamlLines) {
     let engine = facts.text("framework").unwrap_or_default();
     let experts = model.and_then(Model::transformer).is_some_and(|t| t.experts.is_some());
-    let mut text = String::new();
+    if !["prefill", "decode"].into_iter().all(|role| facts.has_role(role)) {
+        return;
+    }
     for role in ["prefill", "decode"] {
-        let Some(worker) = facts.roles.get(role) else { return };
-        let count = |key: &str| worker.get(key).and_then(Value::as_u64).filter(|count| *count > 0);
-        let (tp, pp, dp) = (count("tp").unwrap_or(1), count("pp").unwrap_or(1), count("dp").unwrap_or(1));
-        let attention = worker.get("attention_dp").and_then(Value::as_bool) == Some(true);
+        let name = |key: &str| format!("roles.{role}.{key}");
+        let count = |key: &str| facts.count(&name(key)).unwrap_or(1);
+        let (tp, pp, dp) = (count("tp"), count("pp"), count("dp"));
+        let named = if facts.count(&name("workers")).is_some() { "workers" } else { "replicas" };
+        let attention = facts.flag(&name("attention_dp")) == Some(true);
         let groups = match engine {
             "vllm" if experts => dp,
             "sglang" if attention => dp,
@@ -350,14 +465,14 @@ fn pools(facts: &Facts, model: Option<&Model>, lines: &mut YamlLines) {
             _ => 1,
         };
         let inside = if engine == "vllm" { tp } else { (tp / groups).max(1) };
-        let workers = count("replicas").unwrap_or(1) * if groups == 1 { dp } else { 1 };
-        let ep = count("ep").unwrap_or(1);
-        let place = facts.place(&format!("roles.{role}.tp")).map_or_else(String::new, |place| format!("  # {place}"));
-        text.push_str(&format!(
-            "      {role}: {{ workers: {workers}, tp: {inside}, pp: {pp}, ep: {ep}, attention_dp: {groups} }}{place}\n"
-        ));
-    }
-    if !text.is_empty() {
-        lines.raw(&format!("    pools:\n{text}"));
+        let workers = count(named) * if groups == 1 { dp } else { 1 };
+        let pool = vec![
+            line_from_field(facts, "workers", &name(named), workers),
+            line_from_field(facts, "tp", &name("tp"), inside),
+            line_from_field(facts, "pp", &name("pp"), pp),
+            line_from_field(facts, "ep", &name("ep"), count("ep")),
+            line_from_field(facts, "attention_dp", &name("dp"), groups),
+        ];
+        lines.section(&["serving", "pools", role], pool);
     }
 }

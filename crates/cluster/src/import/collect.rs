@@ -68,6 +68,10 @@ impl Collector {
                 for (name, value) in &cmd.env {
                     engine.variable(name, &Node::str(value.as_str(), value.line()), &mut out);
                 }
+                // The image is the program itself, or precedes it.
+                for word in cmd.words.iter().take(p.args) {
+                    engine.image(word.as_str(), word.line(), &mut out);
+                }
                 engine.finish(&mut out);
                 slurm::srun(before, &mut out);
                 self.servers.push((engine, out));

@@ -132,6 +132,7 @@ fn service(s: &Node) -> Option<ReadFields> {
             out.fields.set("devices_per_replica", t.split(',').count() as i64, v.line);
         }
     }
+    engine.image(&image, s.get("image").map_or(s.line, |n| n.line), &mut out);
     engine.finish(&mut out);
     devices(s, &mut out);
     if !out.fields.has("devices_per_replica") {

@@ -219,6 +219,7 @@ pub(crate) fn read(
         if engine == Engine::Nim {
             super::nim::model(&image, c.get("image").map_or(c.line, |n| n.line), &mut pod.out);
         }
+        engine.image(&image, c.get("image").map_or(c.line, |n| n.line), &mut pod.out);
         engine.finish(&mut pod.out);
         pod.out.fields.set("framework", engine.framework(), c.line);
         pod.out.fields.set("kind", "serving", c.line);

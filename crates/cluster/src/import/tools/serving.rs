@@ -140,9 +140,10 @@ impl Engine {
                 out.fields.set("model", served.as_str(), *at);
             }
         }
-        if out.fields.bool("expert_parallel") == Some(true) && self == Engine::Vllm {
+        // In SGLang, attention groups are subsets of the tensor ranks.
+        if out.fields.bool("expert_parallel") == Some(true) && matches!(self, Engine::Vllm | Engine::Sglang) {
             let at = out.fields.at("expert_parallel");
-            let (tp, dp) = (out.fields.int("tp"), out.fields.int("dp"));
+            let (tp, dp) = (out.fields.int("tp"), out.fields.int("dp").filter(|_| self == Engine::Vllm));
             if (tp.is_some() || dp.is_some())
                 && let Some(ep) = tp.unwrap_or(1).checked_mul(dp.unwrap_or(1))
             {
@@ -158,6 +159,23 @@ impl Engine {
         if out.fields.has("speculative.model") && !out.fields.has("speculative.method") {
             let at = out.fields.at("speculative.model");
             out.fields.set_implied("speculative.method", "draft", at);
+        }
+    }
+
+    /// Reads the engine's release from the tag of its own image. Tags of other images count other software.
+    pub(crate) fn image(self, image: &str, line: u32, out: &mut ReadFields) {
+        let (repository, tag) = image.rsplit_once(':').unwrap_or((image, ""));
+        let own = match self {
+            Engine::Vllm => "vllm/vllm-openai",
+            Engine::Sglang => "lmsysorg/sglang",
+            Engine::Trtllm => "nvidia/tensorrt-llm/release",
+            Engine::Tgi => "huggingface/text-generation-inference",
+            Engine::LlamaCpp | Engine::Lmdeploy | Engine::Nim => return,
+        };
+        let release = tag.strip_prefix('v').unwrap_or(tag).split('-').next().unwrap_or_default();
+        let numbers = release.split('.').take_while(|part| part.starts_with(|c: char| c.is_ascii_digit())).count();
+        if numbers >= 2 && (repository == own || repository.ends_with(&format!("/{own}"))) {
+            out.fields.set_implied("release", release, line);
         }
     }
 

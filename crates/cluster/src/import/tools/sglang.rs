@@ -57,8 +57,24 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "speculative_num_steps" => out.int("speculative.steps", node),
         "speculative_eagle_topk" => out.int("speculative.topk", node),
         "speculative_num_draft_tokens" => out.int("speculative.tokens", node),
-        "speculative_draft_model_path" | "speculative_draft" => out.text("speculative.model", node),
+        "speculative_draft_model_path" | "speculative_draft_model" | "speculative_draft" => {
+            out.text("speculative.model", node)
+        }
         "attn_cp_size" | "context_parallel_size" => out.int("cp", node),
+        "dcp_size" | "decode_context_parallel_size" => out.int("dcp", node),
+        "moe_a2a_backend" => match node.text().as_deref() {
+            Some("deepep") => deepep(out, node.line),
+            Some("none") => out.set("moe_dispatcher", "alltoall", node.line),
+            Some(_) => false,
+            None => out.record_unset_variables(node),
+        },
+        // Before 0.4.9.
+        "enable_deepep_moe" => node.switch() != Some(true) || deepep(out, node.line),
+        "enable_two_batch_overlap" => out.flag("two_batch_overlap", node),
+        "disable_overlap_schedule" => out.set_negated("async_scheduling", node),
+        "scheduler_recv_interval" => out.int("recv_interval", node),
+        "enable_mixed_chunk" => out.flag("chunked_prefill", node),
+        "hicache_size" => out.float("kv_host_gb", node),
         "ep_num_redundant_experts" => out.int("redundant_experts", node),
         "nnodes" => {
             if let Some(n) = node.int().filter(|n| *n > 1) {
@@ -82,7 +98,6 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "enable_torch_compile"
         | "attention_backend"
         | "moe_runner_backend"
-        | "moe_a2a_backend"
         | "deepep_mode"
         | "load_balance_method"
         | "prefill_round_robin_balance"
@@ -94,24 +109,34 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         | "schedule_policy"
         | "schedule_conservativeness"
         | "enable_eplb"
-        | "enable_two_batch_overlap"
         | "moe_dense_tp_size"
         | "nsa_prefill_backend"
         | "nsa_decode_backend"
         | "enable_symm_mem"
         | "fp4_gemm_backend"
         | "enable_dp_lm_head"
+        | "enable_hierarchical_cache"
+        | "enable_hicache"
+        | "enable_p2p_check"
+        | "enable_nan_detection"
+        | "enable_metrics"
+        | "enable_cache_report"
+        | "enable_custom_logit_processor"
+        | "enable_memory_saver"
+        | "enable_multimodal"
+        | "enable_tokenizer_batch_encode"
+        | "enable_flashinfer_mla"
         | "cuda_graph_bs"
         | "mamba_ssm_dtype"
-        | "scheduler_recv_interval"
         | "enable_flashinfer_allreduce_fusion" => true,
-        _ => {
-            key.starts_with("disaggregation_")
-                || key.starts_with("enable_")
-                || key.starts_with("mamba_")
-                || super::is_irrelevant(key)
-        }
+        _ => key.starts_with("disaggregation_") || key.starts_with("mamba_") || super::is_irrelevant(key),
     }
+}
+
+/// DeepEP distributes the experts over all tensor ranks.
+fn deepep(out: &mut ReadFields, line: u32) -> bool {
+    out.set("expert_parallel", true, line);
+    out.set("moe_dispatcher", "deepep", line)
 }
 
 /// Whether the keys of a mapping are those of SGLang.

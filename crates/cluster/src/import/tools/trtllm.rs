@@ -51,6 +51,20 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             true
         }
+        "disable_overlap_scheduler" => out.set_negated("async_scheduling", node),
+        "max_beam_width" => out.int("beams", node),
+        "scheduler_config.capacity_scheduler_policy" => match node.text().as_deref() {
+            Some("GUARANTEED_NO_EVICT") => out.set("reserve_output", true, node.line),
+            Some("MAX_UTILIZATION") => out.set("reserve_output", false, node.line),
+            _ => false,
+        },
+        "kv_cache_config.host_cache_size" => {
+            if let Some(bytes) = node.float() {
+                out.set("kv_host_gb", bytes / 1e9, node.line);
+            }
+            true
+        }
+        "moe_config.load_balancer.num_slots" => out.int("expert_slots", node),
         "speculative_config.decoding_type" => {
             if let Some(t) = node.text() {
                 out.set("speculative.method", t.to_ascii_lowercase(), node.line);
@@ -78,7 +92,6 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "backend"
         | "print_iter_log"
         | "stream_interval"
-        | "disable_overlap_scheduler"
         | "num_postprocess_workers"
         | "sampler_type"
         | "gpus_per_node"

@@ -94,6 +94,15 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         }
         "swap_space" => out.float("swap_space_gb", node),
         "cpu_offload_gb" => out.float("cpu_offload_gb", node),
+        "long_prefill_token_threshold" => out.int("long_prefill_token_threshold", node),
+        "all2all_backend" => match node.text().as_deref() {
+            Some("deepep_high_throughput" | "deepep_low_latency") => out.set("moe_dispatcher", "deepep", node.line),
+            Some("naive" | "allgather_reducescatter") => true,
+            Some(_) => false,
+            None => out.record_unset_variables(node),
+        },
+        "enable_dbo" => out.flag("two_batch_overlap", node),
+        "kv_offloading_size" => out.float("kv_offloading_gib", node),
         "num_redundant_experts" => out.int("redundant_experts", node),
         "eplb_config" => {
             if let Some(n) = object(node).and_then(|o| o.get("num_redundant_experts").cloned()) {
@@ -136,11 +145,9 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         | "max_cudagraph_capture_size"
         | "cuda_graph_sizes"
         | "attention_backend"
-        | "all2all_backend"
         | "stream_interval"
         | "distributed_executor_backend"
         | "enable_eplb"
-        | "enable_dbo"
         | "data_parallel_hybrid_lb"
         | "disable_custom_all_reduce"
         | "enable_reasoning"

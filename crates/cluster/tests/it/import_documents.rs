@@ -1,0 +1,170 @@
+//! The documents of an import contain everything that was read and everything that the user gives, or say what they
+//! lack.
+
+use atlas_cluster::documents::{Documents, UserInput, documents};
+use atlas_config::library::Library;
+use atlas_core::field::{FileLocation, ValueType};
+use atlas_document::Sources;
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
+use atlas_plan::scenario::Scenario;
+
+use crate::common::read;
+
+fn given(set: &[(&str, &str)]) -> UserInput {
+    let mut overrides = Overrides::new();
+    for (name, value) in set {
+        let knob = Knob::named(name).unwrap();
+        overrides.insert(knob, knob.parse(value, &[]).unwrap());
+    }
+    UserInput { target: Some("h200-sxm-8".to_owned()), overrides, ..UserInput::default() }
+}
+
+fn planned(text: &str, set: &[(&str, &str)]) -> (Documents, Scenario) {
+    let library = Library::load(&Sources::built_in(), None);
+    let found = documents(&read("run.sh", text), &library, &given(set)).unwrap();
+    let (_, scenario) = found.scenario(&library, &Overrides::new()).unwrap();
+    (found, scenario)
+}
+
+#[track_caller]
+fn expect(text: &str, wanted: &[(&str, &str)]) -> Documents {
+    let (found, scenario) = planned(text, &[("prompt", "2000"), ("generate", "500"), ("concurrency", "64")]);
+    for (name, value) in wanted {
+        let knob = Knob::named(name).unwrap();
+        assert_eq!(scenario.get(knob).to_string(), *value, "{name} of\n{}{:?}", found.workload, found.notes);
+    }
+    found
+}
+
+const SERVER: &str = "vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4";
+const TRAINER: &str = "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 32 --hidden-size 4096 \
+                       --ffn-hidden-size 14336 --num-attention-heads 32 --group-query-attention --num-query-groups 8 \
+                       --vocab-size 128256 --seq-length 8192 --tensor-model-parallel-size 2 \
+                       --recompute-granularity full --micro-batch-size 1 --global-batch-size 128 --bf16";
+
+/// Another value of a knob than that of the scenario.
+fn other(scenario: &Scenario, knob: Knob) -> Option<Setting> {
+    Some(match (knob.spec().kind, scenario.get(knob)) {
+        (ValueType::Toggle, Setting::Toggle(on)) => Setting::Toggle(!on),
+        (ValueType::Choice(words), Setting::Choice(now)) => {
+            Setting::Choice((*words.iter().find(|word| **word != &*now)?).into())
+        }
+        (ValueType::Number { bounds, .. }, Setting::Number(now)) => {
+            let candidates = if bounds.whole { [2.0, 4.0, 3.0] } else { [0.5, 0.25, 2.0] };
+            Setting::Number(candidates.into_iter().find(|value| *value != now && bounds.contains(*value))?)
+        }
+        _ => return None,
+    })
+}
+
+#[test]
+fn every_given_knob_is_written_to_the_files() {
+    let library = Library::load(&Sources::built_in(), None);
+    let (mut lost, mut written) = (Vec::new(), 0);
+    for (text, base) in [(SERVER, &[("prompt", "2000"), ("generate", "500")][..]), (TRAINER, &[])] {
+        let (_, start) = planned(text, base);
+        for knob in Knob::all() {
+            let spec = knob.spec();
+            if spec.location == FileLocation::Nowhere || spec.mode.is_some_and(|mode| mode != start.mode()) {
+                continue;
+            }
+            let Some(setting) = other(&start, knob) else { continue };
+            let mut input = given(base);
+            input.overrides.insert(knob, setting.clone());
+            let found = documents(&read("run.sh", text), &library, &input).unwrap();
+            let overrides = Overrides::from([(knob, setting.clone())]);
+            let wanted = documents(&read("run.sh", text), &library, &given(base)).unwrap();
+            // Some combinations are refused, also when they are given on the command line.
+            let Ok((_, wanted)) = wanted.scenario(&library, &overrides) else { continue };
+            match found.scenario(&library, &Overrides::new()) {
+                Ok((_, back)) if back.get(knob) == wanted.get(knob) => written += 1,
+                Ok((_, back)) => lost.push(format!("{}: {setting} became {}", knob.name(), back.get(knob))),
+                Err(error) => lost.push(format!("{}: {error}\n{}{}", knob.name(), found.workload, found.target)),
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{}", lost.join("\n"));
+    assert!(written > 150, "{written}");
+}
+
+#[test]
+fn settings_that_files_cannot_contain_are_named() {
+    let (found, _) = planned(SERVER, &[("prompt", "9"), ("generate", "9"), ("engine", "event"), ("recompute", "full")]);
+    let notes = found.notes.join("\n");
+    assert!(notes.contains("engine is not a setting of files"), "{notes}");
+    assert!(notes.contains("recompute has no effect in inference"), "{notes}");
+}
+
+#[test]
+fn speculative_decoding_of_each_engine_is_planned() {
+    let drafts = |method, tokens| [("draft_method", method), ("draft_tokens", tokens)];
+    for (method, planned) in [("deepseek_mtp", "mtp"), ("eagle3", "eagle3"), ("ngram", "ngram")] {
+        let config = format!("--speculative-config '{{\"method\":\"{method}\",\"num_speculative_tokens\":3}}'");
+        expect(&format!("{SERVER} {config}"), &drafts(planned, "3"));
+    }
+    let small = "{\"model\":\"meta-llama/Llama-3.2-1B-Instruct\",\"num_speculative_tokens\":5}";
+    expect(
+        &format!("{SERVER} --speculative-config '{small}'"),
+        &[("draft_method", "draft-model"), ("draft_tokens", "5"), ("draft_params_b", "1.2")],
+    );
+    let sglang = "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8";
+    let chain = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4";
+    expect(&format!("{sglang} --speculative-algorithm EAGLE {chain}"), &drafts("mtp", "3"));
+    let only = expect(&format!("{sglang} --speculative-algorithm NEXTN"), &[("draft_tokens", "0")]);
+    assert!(only.notes.iter().any(|note| note.contains("--set draft_tokens=N")), "{:?}", only.notes);
+    let medusa = expect(
+        &format!("{SERVER} --speculative-config '{{\"method\":\"medusa\",\"num_speculative_tokens\":3}}'"),
+        &[("draft_tokens", "0")],
+    );
+    assert!(medusa.notes.iter().any(|note| note.contains("medusa cannot be planned")), "{:?}", medusa.notes);
+}
+
+#[test]
+fn features_of_engines_and_the_release_of_the_image_are_planned() {
+    let sglang = "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8 \
+                  --ep-num-redundant-experts 32 --enable-two-batch-overlap --scheduler-recv-interval 4";
+    for dispatcher in ["--enable-deepep-moe", "--moe-a2a-backend deepep"] {
+        expect(
+            &format!("{sglang} {dispatcher}"),
+            &[
+                ("moe_dispatcher", "deepep"),
+                ("ep", "8"),
+                ("redundant_experts", "32"),
+                ("two_batch_overlap", "on"),
+                ("recv_interval", "4"),
+            ],
+        );
+    }
+    let docker = |tag| format!("docker run --gpus all vllm/vllm-openai:{tag} --model meta-llama/Llama-3.1-8B");
+    let software = |text: &str| {
+        let found = expect(text, &[]).workload;
+        found.lines().find(|line| line.starts_with("  software")).unwrap().to_owned()
+    };
+    assert_eq!(software(&docker("v0.11.0")), "  software: \"vllm@0.11.0\"  # run.sh:1");
+    assert_eq!(software(&docker("latest")), "  software: vllm  # run.sh:1");
+    let image = "docker run --gpus all lmsysorg/sglang:v0.5.5-cu129 python3 -m sglang.launch_server --model \
+                 meta-llama/Llama-3.1-8B";
+    assert_eq!(software(image), "  software: \"sglang@0.5.5\"  # run.sh:1");
+}
+
+#[test]
+fn settings_that_are_read_but_not_planned_are_named_with_their_place() {
+    let found = expect(&format!("{SERVER} --no-enable-prefix-caching --block-size 32"), &[]);
+    let note = found.notes.iter().find(|note| note.starts_with("found in the files, but not part of the plan"));
+    let note = note.expect("a note");
+    assert!(note.contains("block_size = 32 (run.sh:1)") && note.contains("prefix_caching = false"), "{note}");
+    assert!(!note.contains("max_model_len") && !note.contains("kind"), "{note}");
+}
+
+#[test]
+fn a_client_with_rate_and_limit_is_planned_as_open_load() {
+    let client = "vllm bench serve --dataset-name random --random-input-len 1000 --random-output-len 100 \
+                  --request-rate 20 --max-concurrency 128";
+    let library = Library::load(&Sources::built_in(), None);
+    let job = read("run.sh", &format!("{SERVER} &\n{client}\n"));
+    let found = documents(&job, &library, &given(&[])).unwrap();
+    let (_, scenario) = found.scenario(&library, &Overrides::new()).unwrap();
+    for (name, value) in [("load", "open"), ("request_rate", "20"), ("concurrency", "128")] {
+        assert_eq!(scenario.get(Knob::named(name).unwrap()).to_string(), value, "{name} of {}", found.workload);
+    }
+}
