@@ -122,9 +122,14 @@ pub fn documents(import: &Import, library: &Library, given: &UserInput) -> Resul
     let mut notes = Vec::new();
     let model = model::find(&facts, library.catalog(), given, &mut notes).map_err(|gap| gaps.push(gap)).ok();
     let target = target::write(&facts, library, given, &mut notes).map_err(|gap| gaps.push(gap)).ok();
-    let workload = workload::write(&facts, library.catalog(), model.as_deref(), given, &mut notes)
-        .map_err(|more| gaps.extend(more))
-        .ok();
+    let context = workload::Context {
+        facts: &facts,
+        catalog: library.catalog(),
+        model: model.as_deref(),
+        devices: target.as_ref().map(|target| target.devices),
+        given,
+    };
+    let workload = workload::write(&context, &mut notes).map_err(|more| gaps.extend(more)).ok();
     let unused = facts.unused();
     if !unused.is_empty() {
         notes.push(format!("found in the files, but not part of the plan: {}", unused.join(", ")));
@@ -133,8 +138,8 @@ pub fn documents(import: &Import, library: &Library, given: &UserInput) -> Resul
         (Some(target), Some(workload)) if gaps.is_empty() => {
             let name = facts.name(model.as_deref());
             let entry = |body: &str| format!("- name: {}\n{body}", yaml_text(&name));
-            let read_from = [target.1, workload.1];
-            Ok(Documents { target: entry(&target.0), workload: entry(&workload.0), read_from, notes, name })
+            let read_from = [target.read_from, workload.1];
+            Ok(Documents { target: entry(&target.body), workload: entry(&workload.0), read_from, notes, name })
         }
         _ => Err(gaps),
     }

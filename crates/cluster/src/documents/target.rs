@@ -12,13 +12,23 @@ use atlas_config::library::Library;
 use super::facts::{Facts, Line, YamlLines, line_with_comment};
 use super::{MissingInput, UserInput};
 
-/// Writes the entry without its name, and the origins of its values.
+/// The entry of a target.
+pub(super) struct Machine {
+    /// The entry without its name.
+    pub(super) body: String,
+    /// The origins of its values.
+    pub(super) read_from: String,
+    /// Number of accelerators.
+    pub(super) devices: u64,
+}
+
+/// Writes the entry.
 pub(super) fn write(
     facts: &Facts,
     library: &Library,
     given: &UserInput,
     notes: &mut Vec<String>,
-) -> Result<(String, String), MissingInput> {
+) -> Result<Machine, MissingInput> {
     let catalog = library.catalog();
     let (base, named) = match &given.target {
         Some(name) => {
@@ -80,7 +90,8 @@ pub(super) fn write(
         FileLocation::Workload(_) | FileLocation::Nowhere => None,
     });
     notes.push(format!("links, price and power are taken from target {}", base.name));
-    Ok(lines.finish())
+    let (body, read_from) = lines.finish();
+    Ok(Machine { body, read_from, devices: per_node * nodes })
 }
 
 /// Splits a label such as `H100 80GB` into name and memory.

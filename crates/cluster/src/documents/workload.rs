@@ -3,22 +3,28 @@
 use atlas_catalog::software::Software;
 use atlas_catalog::{Catalog, Model};
 use atlas_config::Mode;
-use atlas_core::plan::{DraftMethod, Format, MoeDispatcher, Optimizer, Recompute, Sharding};
+use atlas_core::plan::{DraftMethod, Format, LoraTargets, MoeDispatcher, Optimizer, Recompute, Sharding};
 use atlas_core::units::BYTES_PER_GB;
 use atlas_plan::knob::Knob;
 use serde_json::Value;
 
 use super::facts::{Facts, Line, YamlLines, line_from_field, line_with_comment};
 use super::{MissingInput, UserInput, model};
+use crate::import::is_data_parallel;
+
+/// What a workload is written from.
+pub(super) struct Context<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) catalog: &'a Catalog,
+    pub(super) model: Option<&'a Model>,
+    /// Number of accelerators of the target, if it is known.
+    pub(super) devices: Option<u64>,
+    pub(super) given: &'a UserInput,
+}
 
 /// Writes the entry without its name, and the origins of its values.
-pub(super) fn write(
-    facts: &Facts,
-    catalog: &Catalog,
-    model: Option<&Model>,
-    given: &UserInput,
-    notes: &mut Vec<String>,
-) -> Result<(String, String), Vec<MissingInput>> {
+pub(super) fn write(context: &Context<'_>, notes: &mut Vec<String>) -> Result<(String, String), Vec<MissingInput>> {
+    let Context { facts, model, given, .. } = *context;
     let mut lines = YamlLines::default();
     let serves = facts.serves();
     lines.push_string("mode", if serves { "inference" } else { "training" }, facts.place("kind").as_deref());
@@ -33,8 +39,8 @@ pub(super) fn write(
         ));
     }
     let gaps = match serves {
-        true => serving(facts, catalog, model, given, notes, &mut lines),
-        false => training(facts, given, notes, &mut lines),
+        true => serving(context, notes, &mut lines),
+        false => training(context, notes, &mut lines),
     };
     let mode = if serves { Mode::Inference } else { Mode::Training };
     given.overwrite(&mut lines, |knob| {
@@ -69,7 +75,8 @@ fn software(facts: &Facts) -> Option<String> {
     Some(id.to_owned())
 }
 
-fn training(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, lines: &mut YamlLines) -> Vec<MissingInput> {
+fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines) -> Vec<MissingInput> {
+    let Context { facts, given, devices, .. } = *context;
     let mut gaps = Vec::new();
     let length = facts.count("seq_len").map(|length| line_from_field(facts, "prompt", "seq_len", length));
     if length.is_none() && !given.has(Knob::Prompt) {
@@ -95,6 +102,9 @@ fn training(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, lines: &m
         batch.push(line_from_field(facts, "global", "micro_batch", global.max(1.0)));
     }
     if !batch.iter().any(|line| line.key == "global") {
+        batch.extend(accumulated(facts, devices));
+    }
+    if !batch.iter().any(|line| line.key == "global") && !given.has(Knob::Global) {
         notes.push("the files state no global batch: one micro-batch per replica is assumed".to_owned());
     }
     lines.section(&["batch"], batch);
@@ -102,6 +112,11 @@ fn training(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, lines: &m
         facts,
         &[("tp", "tp"), ("pp", "pp"), ("vpp", "vpp"), ("dp", "dp"), ("cp", "cp"), ("ep", "ep"), ("etp", "etp")],
     );
+    if parallelism.is_empty() && facts.text("framework").is_some_and(|tool| tool == "axolotl" || is_data_parallel(tool))
+    {
+        let why = "only data parallelism stated";
+        parallelism.extend([line_with_comment("tp", 1, why), line_with_comment("pp", 1, why)]);
+    }
     if let Some(ranks) = facts.count("ulysses_sp").filter(|ranks| *ranks > 1 && facts.count("cp").is_none()) {
         parallelism.push(line_from_field(facts, "cp", "ulysses_sp", ranks));
         notes.push("Ulysses sequence parallelism is planned as context parallelism".to_owned());
@@ -151,21 +166,54 @@ fn training(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, lines: &m
     } else if offload("offload_optimizer") {
         lines.push_string("cpu_offload", "optimizer", facts.place("offload_optimizer").as_deref());
     }
-    if let Some(adapter) = facts.text("adapter") {
+    let adapter = facts.text("adapter");
+    if adapter.is_some() {
         lines.push_string("trained", "lora", facts.place("adapter").as_deref());
         if let Some(rank) = facts.count("lora_rank") {
             lines.push_scalar("lora_rank", rank, facts.place("lora_rank").as_deref());
         }
-        if adapter == "qlora" {
-            let note = "QLoRA: the frozen weights are planned in the precision of the matrix multiplications, not in \
-                        their quantized format";
-            notes.push(note.to_owned());
+        if let Some(targets) = lora_targets(facts, notes) {
+            lines.push_string("lora_targets", targets.name(), facts.place("lora_targets").as_deref());
         }
     }
-    if let Some(format) = training_format(facts) {
-        lines.section(&["precision"], vec![line_from_field(facts, "weights", "precision", format.name())]);
-    }
+    let format = training_format(facts).map(|format| (format, "precision"));
+    let stored = facts.text("weights_precision").and_then(Format::named).map(|format| (format, "weights_precision"));
+    // Only frozen weights are stored in another format. QLoRA stores them in four bits.
+    let frozen = stored.or((adapter == Some("qlora")).then_some((Format::Int4, "adapter")));
+    let line = |key, (format, from): (Format, &str)| line_from_field(facts, key, from, format.name());
+    let section = match frozen.filter(|_| adapter.is_some()) {
+        Some(frozen) => [Some(line("weights", frozen)), format.map(|format| line("compute", format))],
+        None => [format.map(|format| line("weights", format)), None],
+    };
+    lines.section(&["precision"], section.into_iter().flatten().collect());
     gaps
+}
+
+/// The global batch of tools that state the number of micro-batches per rank.
+fn accumulated(facts: &Facts, devices: Option<u64>) -> Option<Line> {
+    let (micro, steps) = (facts.count("micro_batch")?, facts.count("grad_accum")?);
+    let ranks = facts.count("dp").or_else(|| {
+        let sharding: u64 = ["tp", "pp", "cp", "ulysses_sp"].iter().filter_map(|key| facts.count(key)).product();
+        devices.filter(|all| all.is_multiple_of(sharding)).map(|all| all / sharding)
+    })?;
+    Some(line_from_field(facts, "global", "grad_accum", micro.checked_mul(steps)?.checked_mul(ranks)?))
+}
+
+/// The layers with adapters, by their names in common models.
+fn lora_targets(facts: &Facts, notes: &mut Vec<String>) -> Option<LoraTargets> {
+    let names: Vec<&str> = facts.value("lora_targets")?.as_array()?.iter().filter_map(Value::as_str).collect();
+    let attention =
+        ["q_proj", "k_proj", "v_proj", "o_proj", "qkv_proj", "query_key_value", "c_attn", "Wqkv", "linear_qkv"];
+    let own = |name: &str| attention.iter().any(|known| name.ends_with(known));
+    if !names.iter().all(|name| own(name)) {
+        return Some(LoraTargets::All);
+    }
+    let separate = ["q_proj", "k_proj", "v_proj", "o_proj"];
+    let some = separate.iter().filter(|known| names.iter().any(|name| name.ends_with(*known))).count();
+    if (1..separate.len()).contains(&some) {
+        notes.push(format!("adapters of {} are planned as those of all attention projections", names.join(", ")));
+    }
+    Some(LoraTargets::Attention)
 }
 
 /// Format of the matrix multiplications. In some tools, microscaling is a recipe of FP8.
@@ -211,14 +259,8 @@ pub(super) fn array(facts: &Facts) -> Option<u64> {
     list.split(',').map(members).sum()
 }
 
-fn serving(
-    facts: &Facts,
-    catalog: &Catalog,
-    model: Option<&Model>,
-    given: &UserInput,
-    notes: &mut Vec<String>,
-    lines: &mut YamlLines,
-) -> Vec<MissingInput> {
+fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines) -> Vec<MissingInput> {
+    let Context { facts, catalog, model, given, .. } = *context;
     let mut gaps = Vec::new();
     let whole = |key: &str| facts.value(key).and_then(Value::as_u64);
     let mut sequence = Vec::new();

@@ -75,24 +75,26 @@ fn virtual_stages(f: &mut Fields) {
 }
 
 /// Whether the framework uses only data parallelism unless told otherwise.
-fn plain_data_parallel(f: &Fields) -> bool {
+pub(crate) fn is_data_parallel(framework: &str) -> bool {
     matches!(
-        f.str("framework"),
-        Some(
-            "accelerate"
-                | "pytorch-fsdp"
-                | "litgpt"
-                | "llm-foundry"
-                | "optimum-habana"
-                | "trl"
-                | "transformers"
-                | "deepspeed"
-                | "llama-factory"
-                | "openrlhf"
-                | "torchtune"
-                | "ms-swift"
-        )
+        framework,
+        "accelerate"
+            | "pytorch-fsdp"
+            | "litgpt"
+            | "llm-foundry"
+            | "optimum-habana"
+            | "trl"
+            | "transformers"
+            | "deepspeed"
+            | "llama-factory"
+            | "openrlhf"
+            | "torchtune"
+            | "ms-swift"
     )
+}
+
+fn plain_data_parallel(f: &Fields) -> bool {
+    f.str("framework").is_some_and(is_data_parallel)
 }
 
 fn data_parallel(out: &mut ReadFields) {

@@ -7,6 +7,7 @@ mod argv;
 mod collect;
 mod conventions;
 mod derive;
+pub(crate) use derive::is_data_parallel;
 mod documents;
 mod fields;
 mod hints;

@@ -21,7 +21,8 @@ fn given(set: &[(&str, &str)]) -> UserInput {
 
 fn planned(text: &str, set: &[(&str, &str)]) -> (Documents, Scenario) {
     let library = Library::load(&Sources::built_in(), None);
-    let found = documents(&read("run.sh", text), &library, &given(set)).unwrap();
+    let name = if text.starts_with("base_model:") { "axolotl.yml" } else { "run.sh" };
+    let found = documents(&read(name, text), &library, &given(set)).unwrap();
     let (_, scenario) = found.scenario(&library, &Overrides::new()).unwrap();
     (found, scenario)
 }
@@ -167,4 +168,35 @@ fn a_client_with_rate_and_limit_is_planned_as_open_load() {
     for (name, value) in [("load", "open"), ("request_rate", "20"), ("concurrency", "128")] {
         assert_eq!(scenario.get(Knob::named(name).unwrap()).to_string(), value, "{name} of {}", found.workload);
     }
+}
+
+#[test]
+fn frozen_weights_accumulation_and_adapters_of_qlora_are_planned() {
+    let script = |more: &str| {
+        format!(
+            "torchrun --nproc_per_node 8 train.py --model_name_or_path meta-llama/Llama-3.1-70B {more} --lora_r 16 \
+             --gradient_accumulation_steps 16 --per_device_train_batch_size 1 --max_seq_length 4096 --bf16"
+        )
+    };
+    let expect = |text: &str, wanted: &[(&str, &str)]| {
+        let (found, scenario) = planned(text, &[]);
+        for (name, value) in wanted {
+            let knob = Knob::named(name).unwrap();
+            assert_eq!(scenario.get(knob).to_string(), *value, "{name} of\n{}{:?}", found.workload, found.notes);
+        }
+        found
+    };
+    let layout = [("tp", "1"), ("dp", "8"), ("global", "128"), ("trained", "lora")];
+    let four = [("precision", "int4"), ("compute", "bf16"), ("lora_targets", "attention")];
+    let found = expect(&script("--load_in_4bit --lora_target_modules q_proj v_proj"), &[&layout[..], &four].concat());
+    assert!(found.notes.iter().any(|note| note.contains("adapters of q_proj, v_proj")), "{:?}", found.notes);
+    assert!(!found.notes.iter().any(|note| note.contains("no global batch")), "{:?}", found.notes);
+    let all = "--load_in_8bit --lora_target_modules q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj";
+    expect(
+        &script(all),
+        &[&layout[..], &[("precision", "int8"), ("compute", "bf16"), ("lora_targets", "all")]].concat(),
+    );
+    expect(&script(""), &[&layout[..], &[("precision", "bf16")]].concat());
+    let axolotl = include_str!("../data/launch/axolotl_qlora.yml");
+    expect(axolotl, &[("precision", "int4"), ("compute", "bf16"), ("trained", "lora"), ("global", "64"), ("tp", "1")]);
 }

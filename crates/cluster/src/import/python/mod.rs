@@ -255,10 +255,16 @@ impl Program<'_> {
                 }
             }
             "LoraConfig" => {
-                if let Some(rank) = named("r") {
-                    self.training.int("lora_rank", rank);
-                }
                 self.training.fields.set_implied("adapter", "lora", line);
+                for (key, value) in args {
+                    match key.as_deref() {
+                        Some("r") => drop(self.training.int("lora_rank", value)),
+                        Some("target_modules") => {
+                            super::tools::hf::lora_targets("target_modules", value, &mut self.training);
+                        }
+                        _ => {}
+                    }
+                }
             }
             _ => self.read_setup_call(name, args, line),
         }

@@ -23,8 +23,7 @@ pub(crate) fn axolotl(doc: &Node, out: &mut ReadFields) {
             }
             "adapter" => out.text("adapter", v),
             // LoRA settings without an adapter have no effect.
-            "lora_r" => !doc.has("adapter") || out.int("lora_rank", v),
-            "lora_alpha" => true,
+            _ if k.starts_with("lora_") && !doc.has("adapter") => true,
             _ => super::hf::flag(k, v, out),
         };
     }
@@ -65,10 +64,8 @@ pub(crate) fn trainer(doc: &Node, out: &mut ReadFields) {
     let peft = doc.get("use_peft").and_then(Node::switch);
     for (k, v) in doc.map() {
         let lora = k.starts_with("lora_");
-        if (lora && (kind.is_some() || peft == Some(false))) || k == "stage" {
-            if k == "lora_rank" && kind.as_deref() == Some("lora") {
-                out.int("lora_rank", v);
-            }
+        let whole = matches!(kind.as_deref(), Some("full" | "freeze"));
+        if (lora && (whole || peft == Some(false))) || k == "stage" {
             continue;
         }
         super::hf::flag(k, v, out);

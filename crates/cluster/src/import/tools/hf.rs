@@ -138,10 +138,10 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
         }
         "lora_r" | "lora_rank" => {
-            out.int("lora_rank", node);
             out.fields.set_implied("adapter", "lora", node.line);
-            true
+            out.int("lora_rank", node)
         }
+        "lora_target_modules" | "lora_target" | "lora_target_linear" => lora_targets(key, node, out),
         "load_in_4bit" | "use_4bit_quantization" => {
             if node.switch() == Some(true) {
                 out.set("weights_precision", "int4", node.line)
@@ -171,7 +171,6 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         | "use_deepspeed"
         | "adjust_throughput"
         | "lora_alpha"
-        | "lora_target_modules"
         | "per_device_eval_batch_size"
         | "tf32"
         | "packing"
@@ -185,6 +184,18 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         | "gradient_checkpointing_kwargs" => true,
         _ => super::is_irrelevant(key),
     }
+}
+
+/// Reads the names of the layers that have adapters: a list, or a text with commas.
+pub(crate) fn lora_targets(key: &str, node: &Node, out: &mut ReadFields) -> bool {
+    let names: Vec<String> = match (&node.value, key) {
+        (_, "lora_target_linear") if node.switch() == Some(true) => vec!["all-linear".to_owned()],
+        (_, "lora_target_linear") => return true,
+        (Value::List(list), _) => list.iter().filter_map(Node::text).collect(),
+        _ => node.text().unwrap_or_default().split([',', ' ']).map(str::to_owned).collect(),
+    };
+    let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
+    names.is_empty() || out.set("lora_targets", names, node.line)
 }
 
 fn half(out: &mut ReadFields, word: &str, node: &Node) -> bool {

@@ -51,8 +51,8 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     }
     if doc.at("lora_r").is_some() {
         let at = doc.at("lora_r").map_or(0, |n| n.line);
-        int(out, "lora_rank", "lora_r");
         out.set("adapter", if out.fields.has("weights_precision") { "qlora" } else { "lora" }, at);
+        int(out, "lora_rank", "lora_r");
     }
     let optimizer = doc.first(&["optimizer.class_path"]).or(doc.get("optimizer"));
     if let Some((t, at)) = optimizer.and_then(|n| Some((n.text()?, n.line))) {
