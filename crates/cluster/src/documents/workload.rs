@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::facts::{Facts, Line, YamlLines, line_from_field, line_with_comment};
 use super::{MissingInput, UserInput, model};
 use crate::import::is_data_parallel;
+use crate::launch::yaml_text;
 
 /// What a workload is written from.
 pub(super) struct Context<'a> {
@@ -110,8 +111,20 @@ fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLine
     lines.section(&["batch"], batch);
     let mut parallelism = counts(
         facts,
-        &[("tp", "tp"), ("pp", "pp"), ("vpp", "vpp"), ("dp", "dp"), ("cp", "cp"), ("ep", "ep"), ("etp", "etp")],
+        &[
+            ("tp", "tp"),
+            ("pp", "pp"),
+            ("vpp", "vpp"),
+            ("dp", "dp"),
+            ("cp", "cp"),
+            ("ep", "ep"),
+            ("etp", "etp"),
+            ("first_layers", "first_layers"),
+            ("last_layers", "last_layers"),
+        ],
     );
+    let word = |key| facts.text(key).map(|word| line_from_field(facts, key, key, yaml_text(word)));
+    parallelism.extend(word("cp_comm_type"));
     if parallelism.is_empty() && facts.text("framework").is_some_and(|tool| tool == "axolotl" || is_data_parallel(tool))
     {
         let why = "only data parallelism stated";
@@ -152,10 +165,20 @@ fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLine
             None => {}
         }
     }
-    if let Some(recompute) = facts.text("recompute").and_then(Recompute::named) {
-        lines.push_string("recompute", recompute.name(), facts.place("recompute").as_deref());
+    if let (None, Some(copies), Some(ranks)) =
+        (facts.count("dp_shard"), facts.count("optimizer_instances"), data_parallel(facts, devices))
+        && copies > 1
+        && ranks.is_multiple_of(copies)
+    {
+        lines.push_scalar("shard", ranks / copies, facts.place("optimizer_instances").as_deref());
+    }
+    recomputation(facts, lines);
+    if let Some(layers) = facts.count("mtp_layers") {
+        lines.push_scalar("mtp_layers", layers, facts.place("mtp_layers").as_deref());
     }
     if let Some(optimizer) = facts.text("optimizer").and_then(optimizer) {
+        let narrow = matches!(facts.text("optimizer_states"), Some("bf16" | "fp16")) && optimizer == Optimizer::Adam;
+        let optimizer = if narrow { Optimizer::Adam16bit } else { optimizer };
         lines.push_string("optimizer", optimizer.name(), facts.place("optimizer").as_deref());
     }
     let offload = |key: &str| {
@@ -185,17 +208,46 @@ fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLine
         Some(frozen) => [Some(line("weights", frozen)), format.map(|format| line("compute", format))],
         None => [format.map(|format| line("weights", format)), None],
     };
-    lines.section(&["precision"], section.into_iter().flatten().collect());
+    let gradients =
+        facts.text("gradient_format").map(|word| line_from_field(facts, "gradients", "gradient_format", word));
+    lines.section(&["precision"], section.into_iter().flatten().chain(gradients).collect());
+    let overlap = ["overlap_data", "overlap_tensor", "overlap_pipeline", "overlap_experts"];
+    let overlap = overlap.iter().filter_map(|key| Some(line_from_field(facts, key, key, facts.flag(key)?)));
+    let kernels = ["attention_kernel", "graph_capture", "moe_capacity"].into_iter().filter_map(word);
+    lines.section(&["runtime_tuning"], overlap.chain(kernels).chain(dispatcher(facts)).collect());
     gaps
+}
+
+/// Recomputation of every layer, or of the first layers of each stage.
+fn recomputation(facts: &Facts, lines: &mut YamlLines) {
+    let Some(recompute) = facts.text("recompute").and_then(Recompute::named) else { return };
+    let place = facts.place("recompute");
+    // Megatron's method `uniform` recomputes all layers, in groups of the stated number.
+    let first = facts.count("recompute_num_layers").filter(|_| facts.text("recompute_method") == Some("block"));
+    let (Recompute::Full, Some(first)) = (recompute, first) else {
+        lines.push_string("recompute", recompute.name(), place.as_deref());
+        return;
+    };
+    let stages = facts.count("pp").unwrap_or(1) * facts.count("vpp").unwrap_or(1);
+    let partial = vec![
+        line_from_field(facts, "mode", "recompute", Recompute::None.name()),
+        line_from_field(facts, "layers", "recompute_num_layers", first.saturating_mul(stages)),
+    ];
+    lines.section(&["recompute"], partial);
+}
+
+/// Number of data-parallel ranks: as stated, or all devices that the other sizes leave.
+fn data_parallel(facts: &Facts, devices: Option<u64>) -> Option<u64> {
+    facts.count("dp").or_else(|| {
+        let sharding: u64 = ["tp", "pp", "cp", "ulysses_sp"].iter().filter_map(|key| facts.count(key)).product();
+        devices.filter(|all| all.is_multiple_of(sharding)).map(|all| all / sharding)
+    })
 }
 
 /// The global batch of tools that state the number of micro-batches per rank.
 fn accumulated(facts: &Facts, devices: Option<u64>) -> Option<Line> {
     let (micro, steps) = (facts.count("micro_batch")?, facts.count("grad_accum")?);
-    let ranks = facts.count("dp").or_else(|| {
-        let sharding: u64 = ["tp", "pp", "cp", "ulysses_sp"].iter().filter_map(|key| facts.count(key)).product();
-        devices.filter(|all| all.is_multiple_of(sharding)).map(|all| all / sharding)
-    })?;
+    let ranks = data_parallel(facts, devices)?;
     Some(line_from_field(facts, "global", "grad_accum", micro.checked_mul(steps)?.checked_mul(ranks)?))
 }
 

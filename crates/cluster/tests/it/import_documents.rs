@@ -200,3 +200,52 @@ fn frozen_weights_accumulation_and_adapters_of_qlora_are_planned() {
     let axolotl = include_str!("../data/launch/axolotl_qlora.yml");
     expect(axolotl, &[("precision", "int4"), ("compute", "bf16"), ("trained", "lora"), ("global", "64"), ("tp", "1")]);
 }
+
+#[test]
+fn experts_stages_and_overlap_of_megatron_are_planned() {
+    let all = "torchrun --nproc_per_node 8 --nnodes 16 pretrain_gpt.py --num-layers 61 --hidden-size 7168 \
+               --ffn-hidden-size 18432 --num-attention-heads 128 --num-experts 256 --moe-router-topk 8 --vocab-size 129280 \
+               --seq-length 4096 --micro-batch-size 1 --global-batch-size 2048 --bf16 --expert-model-parallel-size 16 \
+               --pipeline-model-parallel-size 8 --context-parallel-size 2 --use-distributed-optimizer";
+    let expect = |more: &str, wanted: &[(&str, &str)]| {
+        let (found, scenario) = planned(&format!("{all} {more}"), &[]);
+        for (name, value) in wanted {
+            let knob = Knob::named(name).unwrap();
+            assert_eq!(scenario.get(knob).to_string(), *value, "{name} of\n{}{:?}", found.workload, found.notes);
+        }
+    };
+    expect("--moe-token-dispatcher-type flex --moe-enable-deepep", &[("moe_dispatcher", "deepep")]);
+    expect(
+        "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep",
+        &[("moe_dispatcher", "hybridep")],
+    );
+    expect("--moe-token-dispatcher-type alltoall", &[("moe_dispatcher", "alltoall")]);
+    expect(
+        "--decoder-first-pipeline-num-layers 5 --decoder-last-pipeline-num-layers 8 --mtp-num-layers 1",
+        &[("first_layers", "5"), ("last_layers", "8"), ("mtp_layers", "1")],
+    );
+    expect(
+        "--cp-comm-type a2a --overlap-grad-reduce --overlap-moe-expert-parallel-comm --grad-reduce-in-bf16 \
+         --num-distributed-optimizer-instances 2 --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 --optimizer adam",
+        &[
+            ("cp_comm_type", "a2a"),
+            ("overlap_data", "on"),
+            ("overlap_experts", "on"),
+            ("gradient_format", "bf16"),
+            ("shard", "4"),
+            ("optimizer", "adam-16bit"),
+        ],
+    );
+    expect(
+        "--attention-backend unfused --cuda-graph-impl local --cuda-graph-scope full_iteration \
+         --moe-expert-capacity-factor 1.0",
+        &[("attention_kernel", "unfused"), ("graph_capture", "full-iteration"), ("moe_capacity", "dropped")],
+    );
+    expect(
+        "--recompute-granularity full --recompute-method block --recompute-num-layers 2",
+        &[("recompute", "none"), ("recompute_layers", "16")],
+    );
+    let listed =
+        read("run.sh", &format!("{all} --moe-token-dispatcher-type allgather")).to_json()["not_understood"].to_string();
+    assert!(listed.contains("moe-token-dispatcher-type"), "{listed}");
+}

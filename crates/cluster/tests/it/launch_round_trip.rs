@@ -10,7 +10,7 @@ use atlas_config::{Mode, Workload};
 use atlas_core::plan::Recompute;
 use atlas_document::{Node, Sources};
 use atlas_plan::engine;
-use atlas_plan::knob::{Knob, Overrides, Setting};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
 /// Targets for which a workload is intended. Workloads without targets run on a single node.
@@ -180,4 +180,74 @@ tools! {
     tensorrt_llm_batch_scripts_say_what_was_planned: TensorRtLlm, Slurm, 1;
     tensorrt_llm_manifests_say_what_was_planned: TensorRtLlm, Kubernetes, 1;
     llama_cpp_scripts_say_what_was_planned: LlamaCpp, Plain, 1;
+}
+
+/// Launches a scenario with these knobs and imports the files. Returns the knobs whose values differ.
+fn lost(tool: Tool, target: &str, workload: &str, set: &[(&str, &str)]) -> Vec<String> {
+    let library = Library::load(&Sources::built_in(), None);
+    let parts = Parts::find(&library, target, workload).unwrap();
+    let mut overrides = Overrides::from([(Knob::Software, Setting::Choice(tool.family().unwrap().into()))]);
+    for (name, value) in set {
+        let knob = Knob::named(name).unwrap();
+        overrides.insert(knob, knob.parse(value, &[]).unwrap());
+    }
+    let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+    let options = Options {
+        tool: Some(tool),
+        draft_model: Some("meta-llama/Llama-3.2-1B".to_owned()),
+        model: (tool == Tool::TensorRtLlm).then(|| format!("org/{}", parts.model.as_ref().unwrap().id)),
+        ..Options::default()
+    };
+    let launch = launch::files(&parts, &scenario, &options).unwrap();
+    let (_, back) = read_back(&library, &launch).unwrap();
+    let differ = set.iter().filter_map(|(name, _)| {
+        let knob = Knob::named(name).unwrap();
+        let (requested, got) = (scenario.get(knob), back.get(knob));
+        (requested != got).then(|| format!("{}: {name}: {requested} became {got}", tool.name()))
+    });
+    differ.collect()
+}
+
+#[test]
+fn stated_knobs_come_back_from_launch_scripts() {
+    let moe = [("attention_dp", "8"), ("tp", "1"), ("ep", "8"), ("redundant_experts", "32"), ("kv_host_gb", "100")];
+    let drafts = |method, tokens| [("draft_method", method), ("draft_tokens", tokens)];
+    let scheduler = [
+        ("max_num_seqs", "128"),
+        ("max_num_batched_tokens", "4096"),
+        ("gpu_memory_utilization", "0.85"),
+        ("overlap_scheduling", "off"),
+        ("cuda_graphs", "off"),
+    ];
+    let mut all = Vec::new();
+    for tool in [Tool::Vllm, Tool::Sglang, Tool::TensorRtLlm] {
+        let overlap = [("two_batch_overlap", "on"), ("moe_dispatcher", "deepep")];
+        let own: &[(&str, &str)] = if tool == Tool::TensorRtLlm { &[] } else { &overlap };
+        all.extend(lost(tool, "h200-sxm-8", "deepseek-v3-serve", &[&moe[..], own].concat()));
+        for method in ["mtp", "eagle3", "draft-model", "ngram"] {
+            all.extend(lost(tool, "h200-sxm-8", "deepseek-v3-serve", &drafts(method, "3")));
+        }
+        all.extend(lost(tool, "h100-sxm-8", "llama3.1-70b-serve", &scheduler));
+    }
+    all.extend(lost(Tool::Sglang, "h100-sxm-8", "llama3.1-70b-serve", &[("recv_interval", "4")]));
+    let more = [("reserve_output", "on"), ("beams", "4")];
+    all.extend(lost(Tool::TensorRtLlm, "h100-sxm-8", "llama3.1-70b-serve", &more));
+    let training = [
+        ("cp", "2"),
+        ("pp", "4"),
+        ("vpp", "1"),
+        ("tp", "4"),
+        ("cp_comm_type", "a2a"),
+        ("mtp_layers", "1"),
+        ("optimizer", "adam-16bit"),
+        ("gradient_format", "bf16"),
+        ("attention_kernel", "flash2"),
+        ("graph_capture", "layer"),
+        ("sharding", "zero1"),
+        ("shard", "2"),
+        ("overlap_data", "on"),
+        ("overlap_tensor", "on"),
+    ];
+    all.extend(lost(Tool::MegatronLm, "h100-sxm-128", "llama3.1-70b-train", &training));
+    assert!(all.is_empty(), "{}", all.join("\n"));
 }

@@ -58,7 +58,7 @@ fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             if node.int().is_some_and(|n| n > 0) {
                 out.fields.set_implied("recompute", "full", node.line);
             }
-            true
+            super::megatron::flag("recompute_num_layers", node, out)
         }
         "ol" | "activation_offload_layers" => {
             if node.int().is_some_and(|n| n > 0) {
@@ -70,8 +70,10 @@ fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             out.fields.set_implied("recompute", "selective", node.line);
             super::megatron::flag("recompute_modules", node, out)
         }
-        "m" | "s" | "r" | "cuda_graph_impl" | "cuda_graph_scope" | "moe_a2a_overlap" | "model_name" | "model_size"
-        | "model_family_name" | "config_variant" | "domain" | "task" => true,
+        "moe_a2a_overlap" => super::megatron::flag("overlap_moe_expert_parallel_comm", node, out),
+        "m" | "s" | "r" | "model_name" | "model_size" | "model_family_name" | "config_variant" | "domain" | "task" => {
+            true
+        }
         "gpu" | "g" => {
             if let Some(t) = node.text() {
                 let label = names::accelerator_in(&t).map_or_else(|| t.to_uppercase(), str::to_owned);

@@ -187,19 +187,76 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             true
         }
-        "overlap_grad_reduce"
-        | "overlap_param_gather"
+        "moe_token_dispatcher_type" => match node.text().as_deref() {
+            Some("alltoall") => out.set("moe_dispatcher", "alltoall", node.line),
+            // The default backend of the flexible dispatcher.
+            Some("flex") => {
+                out.fields.set_implied("moe_dispatcher", "deepep", node.line);
+                true
+            }
+            Some(_) => false,
+            None => out.record_unset_variables(node),
+        },
+        "moe_flex_dispatcher_backend" => match node.text().as_deref() {
+            Some(backend @ ("deepep" | "hybridep")) => out.set("moe_dispatcher", backend, node.line),
+            Some(_) => false,
+            None => out.record_unset_variables(node),
+        },
+        "moe_enable_deepep" => node.switch() != Some(true) || out.set("moe_dispatcher", "deepep", node.line),
+        "moe_expert_capacity_factor" => {
+            let dropped = node.float().is_some_and(|factor| factor > 0.0);
+            !dropped || out.set("moe_capacity", "dropped", node.line)
+        }
+        "decoder_first_pipeline_num_layers" | "num_layers_in_first_pipeline_stage" => out.int("first_layers", node),
+        "decoder_last_pipeline_num_layers" | "num_layers_in_last_pipeline_stage" => out.int("last_layers", node),
+        "cp_comm_type" => match node.text().as_deref() {
+            Some("allgather") => out.set("cp_comm_type", "all_gather", node.line),
+            Some(kind @ ("p2p" | "all_gather" | "a2a")) => out.set("cp_comm_type", kind, node.line),
+            Some(_) => false,
+            None => out.record_unset_variables(node),
+        },
+        "mtp_num_layers" => out.int("mtp_layers", node),
+        "overlap_grad_reduce" => out.flag("overlap_data", node),
+        "tp_comm_overlap" | "ub_tp_comm_overlap" => out.flag("overlap_tensor", node),
+        "overlap_p2p_comm" => out.flag("overlap_pipeline", node),
+        "no_overlap_p2p_communication" => out.set_negated("overlap_pipeline", node),
+        "overlap_moe_expert_parallel_comm" => out.flag("overlap_experts", node),
+        "grad_reduce_in_bf16" => node.switch() != Some(true) || out.set("gradient_format", "bf16", node.line),
+        "accumulate_allreduce_grads_in_fp32" | "grad_reduce_in_fp32" => match node.switch() {
+            Some(true) => out.set("gradient_format", "fp32", node.line),
+            Some(false) if key == "grad_reduce_in_fp32" => out.set("gradient_format", "bf16", node.line),
+            _ => true,
+        },
+        "attention_backend" => match node.text().as_deref() {
+            Some("unfused") => out.set("attention_kernel", "unfused", node.line),
+            Some("flash") => out.set("attention_kernel", "flash2", node.line),
+            Some("fused") => out.set("attention_kernel", "native", node.line),
+            _ => true,
+        },
+        "cuda_graph_impl" => match node.text().as_deref() {
+            Some("local" | "transformer_engine") => {
+                out.fields.set_implied("graph_capture", "layer", node.line);
+                true
+            }
+            _ => true,
+        },
+        "cuda_graph_scope" => match node.text().as_deref() {
+            Some("full_iteration") => out.set("graph_capture", "full-iteration", node.line),
+            Some(_) => false,
+            None => out.record_unset_variables(node),
+        },
+        "num_distributed_optimizer_instances" => out.int("optimizer_instances", node),
+        "exp_avg_sq_dtype" => out.text("optimizer_states", node),
+        "recompute_method" => out.text("recompute_method", node),
+        "recompute_num_layers" => out.int("recompute_num_layers", node),
+        "overlap_param_gather"
         | "use_mcore_models"
         | "transformer_impl"
-        | "attention_backend"
         | "use_flash_attn"
         | "moe_grouped_gemm"
-        | "moe_token_dispatcher_type"
         | "moe_ffn_hidden_size"
         | "moe_permute_fusion"
-        | "moe_enable_deepep"
         | "moe_router_load_balancing_type"
-        | "tp_comm_overlap"
         | "deepspeed"
         | "deepspeed_activation_checkpointing"
         | "no_pipeline_parallel"
@@ -207,8 +264,6 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         | "manual_gc_interval"
         | "group_query_attention"
         | "kv_channels"
-        | "recompute_method"
-        | "recompute_num_layers"
         | "distributed_backend"
         | "make_vocab_size_divisible_by"
         | "data_impl"
@@ -217,13 +272,9 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         | "fp8_amax_history_len"
         | "fp8_amax_compute_algo"
         | "fp8_margin"
-        | "ub_tp_comm_overlap"
-        | "overlap_p2p_comm"
-        | "overlap_moe_expert_parallel_comm"
         | "batch_p2p_comm"
         | "sync_batch_comm"
         | "empty_unused_memory_level"
-        | "grad_reduce_in_bf16"
         | "no_mmap_bin_files"
         | "fp8_params"
         | "fp8_param_gather"

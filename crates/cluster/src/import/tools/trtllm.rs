@@ -2,7 +2,7 @@
 
 use crate::import::fields::ReadFields;
 use crate::import::names;
-use crate::import::value::Node;
+use crate::import::value::{Node, Value};
 
 /// Reads one flag or dotted key. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
@@ -44,6 +44,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "enable_chunked_prefill" | "enable_chunked_context" => out.flag("chunked_prefill", node),
         "kv_cache_config.enable_block_reuse" | "enable_block_reuse" => out.flag("prefix_caching", node),
         "kv_cache_config.tokens_per_block" => out.int("block_size", node),
+        "cuda_graph_config" => node.value != Value::Null || out.set("enforce_eager", true, node.line),
         "cuda_graph_config.max_batch_size" => out.int("cuda_graph_max_batch", node),
         "quantization" | "quant_algo" | "quant_config.quant_algo" | "precision" => {
             if let Some(w) = node.text().as_deref().and_then(names::weights) {
