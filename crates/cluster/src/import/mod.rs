@@ -13,7 +13,7 @@ mod fields;
 mod hints;
 mod json;
 mod names;
-pub(crate) use names::accelerator_label;
+pub(crate) use names::{accelerator_label, weights as weights_in_name};
 mod offline;
 mod origin;
 mod pbs;

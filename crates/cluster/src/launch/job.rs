@@ -94,6 +94,8 @@ pub(crate) struct Serving {
     pub(crate) attention_dp: u64,
     /// Number of replicas on all nodes.
     pub(crate) replicas: u64,
+    /// Format of the weights.
+    pub(crate) format: Format,
     /// Format of the weights, if it differs from the published weights.
     pub(crate) quantized: Option<Format>,
     pub(crate) kv: Option<Format>,
@@ -368,6 +370,7 @@ fn serving(scenario: &Scenario, model: &Model) -> Serving {
         ep: if scenario.model.is_some_and(|model| model.is_moe()) { count(plan.ep.unwrap_or(Count::ONE)) } else { 1 },
         attention_dp: count(plan.attention_dp.unwrap_or(Count::ONE)),
         replicas: count(phase.shape.dp),
+        format: plan.format.unwrap_or(native),
         quantized: plan.format.filter(|format| *format != native),
         kv: plan.kv,
         prompt: count(phase.shape.prompt),

@@ -183,3 +183,65 @@ fn separate_prefill_layout_is_launched_as_dynamo_workers() {
     says(&text, &["disaggregation-mode", "prefill", "decode", "--enable-dp-attention", "--ep-num-redundant-experts"]);
     refuses(launched(Tool::Sglang, "h200-sxm-64", &set, None), "prefill_workers", "no setting");
 }
+
+/// Rejected settings with their reasons.
+type Refused = Vec<(String, String)>;
+
+/// The script and notes of a serving workload, or the rejected settings.
+fn served(
+    workload: &str,
+    target: &str,
+    set: &[(&str, &str)],
+    options: Options,
+) -> Result<(String, Vec<String>), Refused> {
+    let library = Library::load(&Sources::built_in(), None);
+    let parts = Parts::find(&library, target, workload).unwrap();
+    let mut overrides = Overrides::new();
+    for (name, value) in set {
+        let knob = Knob::named(name).unwrap();
+        overrides.insert(knob, knob.parse(value, &[]).unwrap());
+    }
+    let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+    let launch = launch::files(&parts, &scenario, &options)
+        .map_err(|refused| refused.into_iter().map(|one| (one.setting, one.reason)).collect::<Vec<_>>())?;
+    Ok((launch.files.into_iter().map(|file| file.text).collect(), launch.notes))
+}
+
+#[test]
+fn quantized_checkpoints_are_loaded_as_they_are_and_must_have_the_planned_format() {
+    for software in ["vllm", "sglang"] {
+        let launch = |precision: &str, model: Option<&str>| {
+            let options = Options { model: model.map(str::to_owned), ..Options::default() };
+            let set = [("software", software), ("precision", precision)];
+            served("llama3.1-70b-serve", "b200-8", &set, options)
+        };
+        for (precision, model) in [
+            ("fp4", "nvidia/Llama-3.1-70B-Instruct-NVFP4"),
+            ("int4", "hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4"),
+            ("int8", "RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w8a8"),
+            ("fp8", "RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8"),
+        ] {
+            let (text, notes) = launch(precision, Some(model)).unwrap();
+            assert!(text.contains(model) && !text.contains("--quantization"), "{software} {precision}\n{text}");
+            assert!(!notes.iter().any(|note| note.contains("must be stored")), "{notes:?}");
+        }
+        // The workload plans fp8.
+        let silent = || {
+            served(
+                "llama3.1-70b-serve",
+                "b200-8",
+                &[("software", software)],
+                Options { model: Some("nvidia/Llama-3.1-70B-Instruct-NVFP4".to_owned()), ..Options::default() },
+            )
+        };
+        refuses(silent().map(|(text, _)| text), "precision", "set precision=fp4");
+        let (_, notes) = launch("int4", Some("/models/llama-70b")).unwrap();
+        assert!(notes.iter().any(|note| note.contains("/models/llama-70b must be stored in int4")), "{notes:?}");
+        refuses(launch("int4", None).map(|(text, _)| text), "precision", "name them with --model-path");
+        let (text, _) = launch("fp8", Some("/models/llama-70b")).unwrap();
+        says(&text, &["--quantization fp8"]);
+    }
+    let set = [("software", "vllm"), ("precision", "w4a8")];
+    let options = Options { model: Some("org/Llama-70B-W4A8".to_owned()), ..Options::default() };
+    served("llama3.1-70b-serve", "b200-8", &set, options).unwrap();
+}

@@ -113,16 +113,18 @@ impl Draft {
 
     /// Records a setting that the tool cannot express.
     pub(crate) fn reject(&mut self, setting: &str, reason: impl Into<String>) {
-        self.refused.push(Unsupported::new(setting, reason));
+        let refused = Unsupported::new(setting, reason);
+        if !self.refused.contains(&refused) {
+            self.refused.push(refused);
+        }
     }
 
-    /// Rejects a weight format that no flag can produce from the published 16-bit weights.
-    pub(crate) fn reject_weight_format(&mut self, format: Format) {
-        let reason = format!(
-            "{} requires weights published in this format; name them with --model-path and remove the setting",
-            format.name()
-        );
-        self.reject("precision", reason);
+    /// Adds a note, unless it is there already.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
     }
 
     /// Rejects a KV cache format that the server does not support.

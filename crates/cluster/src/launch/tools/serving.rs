@@ -1,6 +1,9 @@
 //! Code shared by the serving engines: the distribution of replicas, and the client that generates the planned load.
 
+use atlas_core::plan::Format;
+
 use super::{Draft, features};
+use crate::import::weights_in_name;
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
 use atlas_plan::knob::Knob;
@@ -25,6 +28,47 @@ const PAGED: [Knob; 13] = [
 /// [`PAGED`] and the knobs for experts, speculative decoding and KV cache offloading.
 pub(super) fn paged() -> impl Iterator<Item = Knob> {
     PAGED.into_iter().chain(features::EXPRESSED).chain(features::OVERLAPPED)
+}
+
+/// The 16-bit or 8-bit format to which the engine must convert the weights; `None` if it loads them as they are stored.
+///
+/// Engines read the format of quantized weights from their configuration. A name such as `org/Llama-70B-NVFP4` states the
+/// format; it must be that of the plan.
+pub(super) fn converted(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Option<Format> {
+    let given = job.options.model.as_deref();
+    let named = given.and_then(|name| Format::named(&weights_in_name(name)?));
+    let converts = |format: &Format| matches!(format, Format::Fp8 | Format::Bf16 | Format::Fp16);
+    let planned = s.format.name();
+    match (named, given, s.quantized) {
+        (Some(named), ..) if named == s.format => None,
+        (Some(named), Some(name), _) => {
+            let reason =
+                format!("{name} has {0} weights, but the plan has {planned} weights; set precision={0}", named.name());
+            draft.reject("precision", reason);
+            None
+        }
+        (_, _, None) => None,
+        (_, _, Some(format)) if converts(&format) => Some(format),
+        (_, Some(name), Some(_)) => {
+            draft.note(format!("the weights in {name} must be stored in {planned}"));
+            None
+        }
+        (_, None, Some(_)) => {
+            let reason = format!("{planned} requires weights published in this format; name them with --model-path");
+            draft.reject("precision", reason);
+            None
+        }
+    }
+}
+
+/// Knobs of weights that are stored as planned: their format determines the format of the products.
+pub(super) fn stored(job: &Job<'_>, s: &Serving) -> impl Iterator<Item = Knob> {
+    let quantized = s.quantized.is_some() && job.options.model.is_some();
+    // Engines that convert weights to fp8 also multiply in fp8.
+    let online = s.format == Format::Fp8 && job.scenario.base.plan.compute == Some(Format::Fp8);
+    let knobs =
+        [(Knob::Compute, quantized || online), (Knob::WeightBits, quantized), (Knob::ExpertPrecision, quantized)];
+    knobs.into_iter().filter(|(_, on)| *on).map(|(knob, _)| knob)
 }
 
 /// How replicas are distributed over servers.

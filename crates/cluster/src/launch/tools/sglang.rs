@@ -4,7 +4,7 @@ use atlas_core::plan::{Format, Routing};
 use atlas_plan::knob::Knob;
 
 use super::serving::{paged, servers, set_servers};
-use super::{Draft, MultiNode, features, other_mode};
+use super::{Draft, MultiNode, features, other_mode, serving};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
@@ -23,6 +23,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     };
     let mut draft = Draft::new("sglang", job, image);
     draft.expressed = expressed();
+    draft.expressed.extend(serving::stored(job, s));
     draft.program = ["python3", "-m", "sglang.launch_server"].map(Into::into).to_vec();
     let servers = servers(job, s, s.attention_dp == 1);
     let mut a = Arguments::default();
@@ -62,12 +63,11 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         a.put("--dcp-size", crate::launch::job::count(ranks));
     }
     a.comment("precision");
-    match s.quantized {
-        None => {}
-        Some(Format::Fp8) => drop(a.put("--quantization", "fp8")),
+    match serving::converted(job, s, draft) {
         Some(Format::Bf16) => drop(a.put("--dtype", "bfloat16")),
         Some(Format::Fp16) => drop(a.put("--dtype", "float16")),
-        Some(other) => draft.reject_weight_format(other),
+        Some(_) => drop(a.put("--quantization", "fp8")),
+        None => {}
     }
     match s.kv {
         None => {}

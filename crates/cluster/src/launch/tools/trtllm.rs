@@ -4,7 +4,7 @@ use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 
 use super::serving::{servers, set_servers};
-use super::{Config, Draft, MultiNode, features, other_mode};
+use super::{Config, Draft, MultiNode, features, other_mode, serving};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::keys::Keys;
@@ -37,6 +37,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let release = job.release.as_deref().unwrap_or("1.2.0");
     let mut draft = Draft::new("trtllm-serve", job, format!("nvcr.io/nvidia/tensorrt-llm/release:{release}"));
     draft.expressed = expressed();
+    draft.expressed.extend(serving::stored(job, s));
     if job.vendor != "NVIDIA" {
         draft.reject("target", format!("TensorRT-LLM does not support {} accelerators", job.vendor));
     }
@@ -81,19 +82,16 @@ pub(super) fn extra_options(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Ke
         }
         k.put("enable_attention_dp", true);
     }
-    match s.quantized {
-        None => {}
+    match serving::converted(job, s, draft) {
         Some(Format::Bf16) => drop(k.put("dtype", "bfloat16")),
         Some(Format::Fp16) => drop(k.put("dtype", "float16")),
-        // The engine reads the format from the checkpoint.
-        Some(Format::Fp8) => {
-            if job.options.model.is_some() {
-                k.put_unchecked("quant_config.quant_algo", "FP8");
-            } else {
-                draft.reject("precision", "fp8 requires a quantized checkpoint; name one with --model-path");
-            }
+        Some(_) if job.options.model.is_none() => {
+            draft.reject("precision", "fp8 requires a quantized checkpoint; name one with --model-path");
         }
-        Some(other) => draft.reject_weight_format(other),
+        Some(_) | None => {}
+    }
+    if s.quantized == Some(Format::Fp8) && job.options.model.is_some() {
+        k.put_unchecked("quant_config.quant_algo", "FP8");
     }
     match s.kv {
         None => {}
