@@ -316,9 +316,16 @@ fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines
     let mut gaps = Vec::new();
     let whole = |key: &str| facts.value(key).and_then(Value::as_u64);
     let mut sequence = Vec::new();
-    for (key, from, knob) in [("prompt", "benchmark.isl", Knob::Prompt), ("generate", "benchmark.osl", Knob::Generate)]
-    {
-        match whole(from) {
+    // Clients state the tokens of a common prefix separately.
+    let prefix = whole("benchmark.prefix_len").filter(|tokens| *tokens > 0);
+    let prompt = whole("benchmark.isl").map(|tokens| tokens + prefix.unwrap_or(0));
+    let pooled = facts.flag("benchmark.pooled") == Some(true);
+    let generate = if pooled { Some(0) } else { whole("benchmark.osl") };
+    for (key, from, knob, tokens) in [
+        ("prompt", "benchmark.isl", Knob::Prompt, prompt),
+        ("generate", if pooled { "benchmark.pooled" } else { "benchmark.osl" }, Knob::Generate, generate),
+    ] {
+        match tokens {
             Some(tokens) => sequence.push(line_from_field(facts, key, from, tokens)),
             None if given.has(knob) => {}
             None => {
@@ -331,6 +338,9 @@ fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines
                 gaps.push(MissingInput::new(key, reason));
             }
         }
+    }
+    for (key, from) in [("images", "benchmark.images"), ("image_size", "benchmark.image_size")] {
+        sequence.extend(facts.count(from).map(|count| line_from_field(facts, key, from, count)));
     }
     lines.section(&["sequence"], sequence);
     lines.section(&["parallelism"], layout(facts, model, notes));
@@ -367,8 +377,24 @@ fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines
         let from = facts.of_scheduler(from);
         section.extend(facts.flag(&from).map(|on| line_from_field(facts, key, &from, on)));
     }
+    if let (Some(prefix), Some(prompt)) = (prefix, prompt) {
+        let share = (1e4 * prefix as f64 / prompt as f64).round() / 1e4;
+        section.push(line_from_field(facts, "prefix_cache_hit", "benchmark.prefix_len", share));
+    }
+    if pooled {
+        section.push(line_from_field(facts, "load", "benchmark.pooled", "prefill-only"));
+    }
     load(facts, given, notes, &mut section);
     lines.section(&["serving"], section);
+    // The shape of the gamma distribution of the gaps; 1 is Poisson.
+    if let Some(shape) = facts.number("benchmark.burstiness").filter(|shape| *shape > 0.0 && *shape != 1.0) {
+        let from = "benchmark.burstiness";
+        let gaps = [
+            line_from_field(facts, "arrivals", from, "gamma"),
+            line_from_field(facts, "arrival_cv", from, (1e4 / shape.sqrt()).round() / 1e4),
+        ];
+        lines.section(&["serving"], gaps.into());
+    }
     lines.section(&["serving", "speculative"], drafts(facts, catalog, notes));
     lines.section(&["serving", "kv_tiers"], host_cache(facts).into_iter().collect());
     pools(facts, model, lines);
@@ -534,7 +560,20 @@ fn load(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, section: &mut
         notes.push(format!("the client runs {} load levels; only the first is planned", listed.len()));
     }
     let stated = [Knob::Concurrency, Knob::RequestRate, Knob::Load].into_iter().any(|knob| given.has(knob));
-    if rate.is_none() && listed.is_empty() && !stated {
+    // An infinite rate without a limit: all requests are sent at once.
+    let at_once = facts
+        .count("benchmark.num_prompts")
+        .filter(|_| facts.text("benchmark.request_rate") == Some("inf") && listed.is_empty());
+    if let Some(requests) = at_once {
+        let from = "benchmark.num_prompts";
+        if facts.flag("benchmark.pooled") == Some(true) {
+            section.push(line_from_field(facts, "concurrency", from, requests));
+        } else {
+            section.push(line_from_field(facts, "load", "benchmark.request_rate", "burst"));
+            section.push(line_from_field(facts, "run_requests", from, requests));
+        }
+    }
+    if rate.is_none() && listed.is_empty() && at_once.is_none() && !stated {
         notes.push("the files state no load; set one with --set concurrency=N or --set request_rate=R".to_owned());
     }
 }

@@ -99,8 +99,14 @@ pub(crate) struct Serving {
     /// Format of the weights, if it differs from the published weights.
     pub(crate) quantized: Option<Format>,
     pub(crate) kv: Option<Format>,
+    /// Tokens of text in a prompt.
     pub(crate) prompt: u64,
+    /// Tokens of the images of a request.
+    pub(crate) image_tokens: u64,
+    /// Mean number of output tokens.
     pub(crate) generate: u64,
+    /// Maximum number of output tokens.
+    pub(crate) generate_max: u64,
     pub(crate) concurrency: u64,
     pub(crate) rate: Option<f64>,
     pub(crate) max_num_seqs: Option<u64>,
@@ -119,9 +125,9 @@ impl Serving {
         self.tp * self.pp * self.attention_dp
     }
 
-    /// Maximum length of a request: prompt and output tokens.
+    /// Maximum length of a request: tokens of text, images and output.
     pub(crate) fn length(&self) -> u64 {
-        self.prompt + self.generate
+        self.prompt + self.image_tokens + self.generate_max
     }
 }
 
@@ -140,6 +146,11 @@ pub(crate) fn devices_per_host(node: u64) -> u64 {
 pub(crate) fn count(value: impl Into<f64>) -> u64 {
     let value: f64 = value.into();
     if value.is_finite() && value >= 1.0 { value.round() as u64 } else { 1 }
+}
+
+/// Rounds a number of tokens, which may be zero.
+fn tokens(mean: f64) -> u64 {
+    if mean > 0.0 { count(mean) } else { 0 }
 }
 
 fn maybe(value: Option<Count>) -> Option<u64> {
@@ -374,7 +385,9 @@ fn serving(scenario: &Scenario, model: &Model) -> Serving {
         quantized: plan.format.filter(|format| *format != native),
         kv: plan.kv,
         prompt: count(phase.shape.prompt),
-        generate: count(serving.generate_max.map_or(phase.shape.generate, f64::from)),
+        image_tokens: scenario.images(phase).map_or(0, |images| count(images.tokens)),
+        generate: tokens(phase.shape.generate),
+        generate_max: tokens(serving.generate_max.map_or(phase.shape.generate, f64::from)),
         concurrency: count(scenario.concurrency(phase)),
         rate: serving.request_rate,
         max_num_seqs: maybe(serving.max_num_seqs),

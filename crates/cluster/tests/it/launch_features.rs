@@ -245,3 +245,66 @@ fn quantized_checkpoints_are_loaded_as_they_are_and_must_have_the_planned_format
     let options = Options { model: Some("org/Llama-70B-W4A8".to_owned()), ..Options::default() };
     served("llama3.1-70b-serve", "b200-8", &set, options).unwrap();
 }
+
+#[test]
+fn encoders_and_images_are_served_by_vllm_and_sent_by_the_client() {
+    let launch =
+        |workload: &str, software| served(workload, "h100-sxm-8", &[("software", software)], Options::default());
+    let (text, _) = launch("bge-large-embed", "vllm").unwrap();
+    says(
+        &text,
+        &["--max-model-len 512", "--backend openai-embeddings", "--endpoint /v1/embeddings", "--num-prompts 2048"],
+    );
+    let (text, _) = launch("bge-reranker-score", "vllm").unwrap();
+    says(&text, &["--backend vllm-rerank", "--dataset-name random-rerank", "Requires vLLM 0.11.1 or later"]);
+    for software in ["vllm", "sglang"] {
+        let (text, _) = launch("qwen2.5-vl-7b-serve", software).unwrap();
+        // 240 tokens of text, 784 of the image, 128 of the answer.
+        let length = if software == "vllm" { "--max-model-len 1152" } else { "--context-length 1152" };
+        let image = "--random-mm-bucket-config '{(784, 784, 1): 1.0}'";
+        says(&text, &[length, "--dataset-name random-mm", "--random-mm-base-items-per-request 1", image]);
+    }
+    refuses(launch("bge-large-embed", "sglang").map(|(text, _)| text), "model", "launch files for SGLang support only");
+}
+
+#[test]
+fn the_client_sends_the_planned_load_or_states_the_difference() {
+    let launch = |set: &[(&str, &str)]| {
+        let (text, notes) = served("llama3.1-70b-serve", "h200-sxm-8", set, Options::default()).unwrap();
+        let load = text.split("load=(").nth(1).unwrap().split(')').next().unwrap().to_owned();
+        (load, text, notes.join("\n"))
+    };
+    let lines = |load: &str, wanted: &[&str], absent: &[&str]| {
+        says(load, wanted);
+        assert!(absent.iter().all(|flag| !load.contains(flag)), "{load}");
+    };
+    let lengths = [("prompt", "1000"), ("generate", "200")];
+    let with = |more: &[(&'static str, &'static str)]| [&lengths[..], more].concat();
+    let (load, text, notes) = launch(&with(&[("prefix_hit", "0.5")]));
+    lines(&load, &["--random-input-len 500", "--random-prefix-len 500"], &[]);
+    assert!(text.contains("--enable-prefix-caching") && notes.is_empty(), "{notes}");
+    let chat = [("conversations", "500"), ("turns", "8"), ("shared_prefix", "300")];
+    let (load, _, notes) = launch(&with(&chat));
+    lines(
+        &load,
+        &["--random-input-len 700", "--random-prefix-len 300", "# planned load; the load script sends single requests"],
+        &[],
+    );
+    assert!(notes.contains("fewer tokens are cached than planned"), "{notes}");
+    let open = [("load", "open"), ("request_rate", "20"), ("concurrency", "128")];
+    lines(&launch(&with(&open)).0, &["--request-rate 20", "--max-concurrency 128"], &[]);
+    lines(&launch(&with(&[("request_rate", "20")])).0, &["--request-rate 20"], &["--max-concurrency"]);
+    let gamma = [("request_rate", "20"), ("arrivals", "gamma"), ("arrival_cv", "2")];
+    lines(&launch(&with(&gamma)).0, &["--request-rate 20", "--burstiness 0.25"], &[]);
+    let burst = [("load", "burst"), ("run_requests", "3000")];
+    lines(&launch(&with(&burst)).0, &["--num-prompts 3000", "--request-rate inf"], &["--max-concurrency"]);
+    let prefill = [("load", "prefill-only"), ("concurrency", "32")];
+    lines(&launch(&with(&prefill)).0, &["--num-prompts 32", "--random-output-len 1\n"], &["--max-concurrency"]);
+    let (load, _, notes) = launch(&with(&[("prompt_cv", "0.5")]));
+    lines(&load, &["--random-input-len 1000"], &[]);
+    assert!(notes.contains("equal length"), "{notes}");
+    // The limit of the output is not its mean.
+    let (load, text, _) = launch(&with(&[("generate_max", "4000")]));
+    lines(&load, &["--random-output-len 200"], &[]);
+    says(&text, &["--max-model-len 5000"]);
+}

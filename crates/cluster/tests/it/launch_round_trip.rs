@@ -232,6 +232,19 @@ fn stated_knobs_come_back_from_launch_scripts() {
     all.extend(lost(Tool::Sglang, "h100-sxm-8", "llama3.1-70b-serve", &[("recv_interval", "4")]));
     let more = [("reserve_output", "on"), ("beams", "4")];
     all.extend(lost(Tool::TensorRtLlm, "h100-sxm-8", "llama3.1-70b-serve", &more));
+    for set in [
+        &[("prefix_hit", "0.5")][..],
+        &[("load", "open"), ("request_rate", "20"), ("concurrency", "128")],
+        &[("request_rate", "20"), ("arrivals", "gamma"), ("arrival_cv", "2")],
+        &[("load", "burst"), ("run_requests", "3000")],
+        &[("images", "2"), ("image_size", "784")],
+    ] {
+        let workload =
+            if set.iter().any(|(name, _)| *name == "images") { "qwen2.5-vl-7b-serve" } else { "llama3.1-8b-serve" };
+        all.extend(lost(Tool::Vllm, "h100-sxm-8", workload, set));
+    }
+    let encoder = [("load", "prefill-only"), ("prompt", "512"), ("generate", "0"), ("tp", "1")];
+    all.extend(lost(Tool::Vllm, "h100-sxm-8", "bge-large-embed", &encoder));
     let training = [
         ("cp", "2"),
         ("pp", "4"),

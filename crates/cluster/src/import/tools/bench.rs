@@ -57,6 +57,8 @@ const FLAGS: &[(&str, &[&str])] = &[
         ],
     ),
     ("dataset", &["dataset_name"]),
+    ("prefix_len", &["random_prefix_len"]),
+    ("images", &["random_mm_base_items_per_request"]),
 ];
 
 fn field(key: &str) -> Option<&'static str> {
@@ -80,6 +82,17 @@ pub(crate) fn flag(key: &str, node: &Node, f: &mut ReadFields) -> bool {
             true
         }
         (_, Some(name)) => counts(name, node, f),
+        ("burstiness", _) => f.float("burstiness", node),
+        // Requests to encoders have no output.
+        ("backend", _) if node.text().is_some_and(|t| t.ends_with("-embeddings") || t == "vllm-rerank") => {
+            f.set("pooled", true, node.line)
+        }
+        // Height, width and number of frames of the images, with their share.
+        ("random_mm_bucket_config", _) => {
+            let text = node.text().unwrap_or_default();
+            let side = text.split(|c: char| !c.is_ascii_digit()).find_map(|digits| digits.parse::<i64>().ok());
+            side.is_none_or(|side| f.set("image_size", side, node.line))
+        }
         _ => true,
     }
 }

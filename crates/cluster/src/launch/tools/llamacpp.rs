@@ -4,7 +4,7 @@ use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 
 use super::serving::{servers, set_servers};
-use super::{Draft, other_mode};
+use super::{Draft, other_mode, serving};
 use crate::launch::Unsupported;
 use crate::launch::job::Job;
 use crate::launch::words::Arguments;
@@ -25,6 +25,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("llama-server", job, image);
     draft.expressed = EXPRESSED.to_vec();
     draft.expressed.push(Knob::MaxNumBatchedTokens);
+    serving::check_model(job, "llama.cpp", false, &mut draft);
     let servers = servers(job, s, false);
     if servers.nodes > 1 {
         draft.reject("tp", "launch files for llama.cpp do not support servers that span several nodes");

@@ -6,6 +6,7 @@ mod deepspeed;
 mod dynamo;
 mod features;
 mod llamacpp;
+mod load;
 mod maxtext;
 mod megatron;
 mod nemo;
@@ -55,6 +56,14 @@ pub(crate) struct Config {
     pub(crate) keys: Vec<(String, Option<String>)>,
 }
 
+/// A client that generates the planned load: `vllm bench serve`, which supports all engines with the OpenAI API.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Client {
+    pub(crate) arguments: Arguments,
+    /// The first release of vLLM with all of them.
+    pub(crate) since: &'static str,
+}
+
 /// A tool's command and configuration for a job, before wrapping.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Draft {
@@ -82,7 +91,7 @@ pub(crate) struct Draft {
     pub(crate) port: Option<u64>,
     pub(crate) spread: Option<MultiNode>,
     /// Arguments of a client that generates the planned load.
-    pub(crate) client: Option<Arguments>,
+    pub(crate) client: Option<Client>,
     /// A manifest in the tool's own format, in place of wrapping.
     pub(crate) manifest: Option<String>,
 }
@@ -139,10 +148,13 @@ impl Draft {
             .configs
             .iter()
             .flat_map(|config| config.keys.iter().map(|(key, value)| (config.table, key.as_str(), value.as_deref())));
-        let client = self.client.iter().flat_map(Arguments::settings).map(|(flag, value)| ("bench", flag, value));
+        let client = self.client.iter().flat_map(|client| client.arguments.settings());
+        // The client states the release that it needs, which may differ from the server's.
+        let client = client.map(|(flag, value)| ("bench", flag, value, None));
         own.chain(files)
+            .map(|(table, flag, value)| (table, flag, value, release))
             .chain(client)
-            .filter_map(|(table, flag, value)| {
+            .filter_map(|(table, flag, value, release)| {
                 let reason = match table::check(table, flag, value, release).err()? {
                     FlagError::Unknown => format!("{} has no such flag", tool.label()),
                     FlagError::Value(choices) => {

@@ -1,15 +1,15 @@
-//! Code shared by the serving engines: the distribution of replicas, and the client that generates the planned load.
+//! Code shared by the serving engines: formats of weights, and the distribution of replicas.
 
+use atlas_catalog::transformer::TransformerKind;
 use atlas_core::plan::Format;
 
-use super::{Draft, features};
+use super::{Draft, features, load};
 use crate::import::weights_in_name;
 use crate::launch::job::{Job, Serving};
-use crate::launch::words::Arguments;
 use atlas_plan::knob::Knob;
 
 /// Knobs that both vLLM and SGLang can express.
-const PAGED: [Knob; 13] = [
+const PAGED: [Knob; 14] = [
     Knob::Tp,
     Knob::Pp,
     Knob::Ep,
@@ -23,6 +23,7 @@ const PAGED: [Knob; 13] = [
     Knob::ChunkedPrefill,
     Knob::CudaGraphs,
     Knob::OverlapScheduling,
+    Knob::Images,
 ];
 
 /// [`PAGED`] and the knobs for experts, speculative decoding and KV cache offloading.
@@ -94,30 +95,25 @@ pub(super) fn servers(job: &Job<'_>, s: &Serving, together: bool) -> Servers {
     Servers { count: s.replicas / replicas, replicas, nodes: 1 }
 }
 
+/// Rejects models that the engine's launch files do not support. With `encoders`, they support encoders.
+pub(super) fn check_model(job: &Job<'_>, tool: &str, encoders: bool, draft: &mut Draft) {
+    let supported = match job.transformer.kind {
+        TransformerKind::Decoder => true,
+        TransformerKind::Encoder => encoders,
+        TransformerKind::EncoderDecoder | TransformerKind::Vision => false,
+    };
+    if !supported {
+        let kinds = if encoders { "decoders and encoders" } else { "decoders" };
+        let reason = format!("{} is not supported: launch files for {tool} support only {kinds}", job.model.id);
+        draft.reject("model", reason);
+    }
+}
+
 /// Sets the fields of the draft that describe servers.
 pub(super) fn set_servers(job: &Job<'_>, s: &Serving, servers: Servers, draft: &mut Draft) {
     draft.servers = servers.count;
     draft.devices = (s.devices() * servers.replicas).min(job.per_node);
     draft.port = Some(8000);
-    draft.client = Some(benchmark_arguments(job, s));
-}
-
-/// Arguments of `vllm bench serve`, which supports all engines with the OpenAI API.
-fn benchmark_arguments(job: &Job<'_>, s: &Serving) -> Arguments {
-    let mut a = Arguments::default();
-    let requests = s.concurrency.saturating_mul(4);
-    a.comment("planned load");
-    a.put("--dataset-name", "random")
-        .put("--random-input-len", s.prompt)
-        .put("--random-output-len", s.generate)
-        .put("--num-prompts", requests);
-    match s.rate {
-        Some(rate) => a.put("--request-rate", rate.to_string()),
-        None => a.put("--max-concurrency", s.concurrency),
-    };
-    a.push_unchecked(["--ignore-eos".into()]);
-    if let Some(model) = &job.weights {
-        a.push_unchecked(["--model".into(), model.as_str().into()]);
-    }
-    a
+    draft.expressed.push(Knob::Load);
+    draft.client = Some(load::client(job, s, draft));
 }

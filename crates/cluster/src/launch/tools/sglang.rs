@@ -25,6 +25,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.expressed = expressed();
     draft.expressed.extend(serving::stored(job, s));
     draft.program = ["python3", "-m", "sglang.launch_server"].map(Into::into).to_vec();
+    serving::check_model(job, "SGLang", false, &mut draft);
     let servers = servers(job, s, s.attention_dp == 1);
     let mut a = Arguments::default();
     a.comment(&format!("model: {}", job.model.id)).put("--model-path", job.repository()?);

@@ -41,6 +41,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     if job.vendor != "NVIDIA" {
         draft.reject("target", format!("TensorRT-LLM does not support {} accelerators", job.vendor));
     }
+    serving::check_model(job, "TensorRT-LLM", false, &mut draft);
     let servers = servers(job, s, false);
     draft.program = vec!["trtllm-serve".into(), job.repository()?.into()];
     let mut a = Arguments::default();

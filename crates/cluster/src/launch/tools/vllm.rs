@@ -28,6 +28,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.program.push(job.repository()?.into());
     // For models with experts, vLLM would distribute the experts over the replicas of a server, which are then not
     // independent.
+    serving::check_model(job, "vLLM", true, &mut draft);
     let servers = servers(job, s, job.transformer.experts.is_none() && s.attention_dp == 1);
     let mut a = Arguments::default();
     a.comment("parallelism").put("--tensor-parallel-size", s.tp).put("--pipeline-parallel-size", s.pp);
@@ -109,6 +110,9 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         Some(false) => drop(a.push_unchecked(["--no-enable-chunked-prefill".into()])),
         None => {}
     }
+    // The default depends on the release.
+    let reused = plan.prefix_hit.is_some_and(|share| share > 0.0) || plan.conversations.is_some_and(|all| all > 0.0);
+    a.put_switch("--enable-prefix-caching", reused);
     a.put_switch("--enforce-eager", s.graphs == Some(false));
     match plan.overlap_scheduling {
         Some(true) => drop(a.put_switch("--async-scheduling", true)),

@@ -67,9 +67,11 @@ fn additional_files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
         let text = format!(
             "#!/usr/bin/env bash\n{header}# Sends the planned load to a server, or to a load balancer in front \
              of several servers.\n\
+             # Requires vLLM {} or later, which may differ from the server's release.\n\
              set -euo pipefail\n\nBASE_URL=\"${{BASE_URL:-http://localhost:8000}}\"\n\n{}\nvllm bench serve --base-url \
              \"$BASE_URL\" \"${{load[@]}}\"\n",
-            client.array("load")
+            client.since,
+            client.arguments.array("load")
         );
         files.push(File { name: format!("{}-load.sh", job.name), text, executable: true });
     }
