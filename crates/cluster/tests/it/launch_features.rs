@@ -4,7 +4,8 @@
 use atlas_cluster::launch::{self, Options, Tool, Wrap};
 use atlas_config::library::Library;
 use atlas_document::Sources;
-use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
+use atlas_plan::advice::{Objective, advise};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
 /// All files of a launch as one text, or the rejected settings.
@@ -307,4 +308,26 @@ fn the_client_sends_the_planned_load_or_states_the_difference() {
     let (load, text, _) = launch(&with(&[("generate_max", "4000")]));
     lines(&load, &["--random-output-len 200"], &[]);
     says(&text, &["--max-model-len 5000"]);
+}
+
+#[test]
+fn advice_on_speculative_decoding_can_be_launched() {
+    let library = Library::load(&Sources::built_in(), None);
+    for (target, workload, method) in [
+        ("h200-sxm-8", "deepseek-v3-serve", "mtp"),
+        ("h100-sxm-8", "llama3.1-70b-serve", "eagle3"),
+        ("h100-sxm-8", "llama3.1-8b-serve", "eagle3"),
+    ] {
+        let parts = Parts::find(&library, target, workload).unwrap();
+        let mut set = Overrides::from([(Knob::Concurrency, Setting::Number(8.0))]);
+        let scenario = Scenario::resolve(&parts, &set).unwrap();
+        let estimate = atlas_plan::engine::estimate(&scenario);
+        let advice = advise(&scenario, &parts, &estimate, Objective::default());
+        let drafts = advice.iter().find(|one| one.changes.iter().any(|(knob, _)| *knob == Knob::DraftTokens));
+        set.extend(drafts.expect(workload).changes.iter().cloned());
+        assert_eq!(set[&Knob::DraftMethod], Setting::Choice(method.into()), "{workload}");
+        let scenario = Scenario::resolve(&parts, &set).unwrap();
+        let options = Options { draft_model: Some("org/drafts".to_owned()), ..Options::default() };
+        launch::files(&parts, &scenario, &options).unwrap();
+    }
 }

@@ -4,7 +4,7 @@ use super::super::case::{floor_power, number, word};
 use super::super::{Case, Changes, Rule};
 use super::{min_concurrency_gain, serving, training};
 use crate::knob::Knob;
-use atlas_core::plan::Format;
+use atlas_core::plan::{DraftMethod, Format};
 use atlas_perf::accelerator::Precision;
 
 /// Whether weights are 16 bit or wider.
@@ -165,8 +165,20 @@ pub(super) static RULES: &[Rule] = &[
          assumed",
         "DeepSeek-V3, arXiv 2412.19437, section 5.4.3 (MTP); Li et al., EAGLE-3, arXiv 2503.01840",
         |case, out| {
-            if case.number(Knob::DraftTokens) == 0.0 {
-                out.extend([1.0, 2.0, 4.0].map(|tokens| vec![number(Knob::DraftTokens, tokens)]));
+            if case.number(Knob::DraftTokens) != 0.0 {
+                return;
+            }
+            // Other models require a layer trained for them.
+            let published = case.scenario.published_drafts.iter().map(|draft| draft.method);
+            let mut methods: Vec<DraftMethod> = published.collect();
+            match case.scenario.base.plan.serving.draft_method {
+                Some(stated) => methods = vec![stated],
+                None if methods.is_empty() => methods.push(DraftMethod::Eagle3),
+                None => {}
+            }
+            for method in methods {
+                let drafts = |tokens| vec![number(Knob::DraftTokens, tokens), word(Knob::DraftMethod, method.name())];
+                out.extend([1.0, 2.0, 4.0].map(drafts));
             }
         },
     ),
