@@ -172,7 +172,7 @@ fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLine
     {
         lines.push_scalar("shard", ranks / copies, facts.place("optimizer_instances").as_deref());
     }
-    recomputation(facts, lines);
+    recomputation(facts, notes, lines);
     if let Some(layers) = facts.count("mtp_layers") {
         lines.push_scalar("mtp_layers", layers, facts.place("mtp_layers").as_deref());
     }
@@ -218,22 +218,38 @@ fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLine
     gaps
 }
 
-/// Recomputation of every layer, or of the first layers of each stage.
-fn recomputation(facts: &Facts, lines: &mut YamlLines) {
+/// Recomputation of every layer, of the first layers of each stage, or of modules.
+fn recomputation(facts: &Facts, notes: &mut Vec<String>, lines: &mut YamlLines) {
     let Some(recompute) = facts.text("recompute").and_then(Recompute::named) else { return };
     let place = facts.place("recompute");
     // Megatron's method `uniform` recomputes all layers, in groups of the stated number.
     let first = facts.count("recompute_num_layers").filter(|_| facts.text("recompute_method") == Some("block"));
-    let (Recompute::Full, Some(first)) = (recompute, first) else {
-        lines.push_string("recompute", recompute.name(), place.as_deref());
+    if let (Recompute::Full, Some(first)) = (recompute, first) {
+        let stages = facts.count("pp").unwrap_or(1) * facts.count("vpp").unwrap_or(1);
+        let partial = vec![
+            line_from_field(facts, "mode", "recompute", Recompute::None.name()),
+            line_from_field(facts, "layers", "recompute_num_layers", first.saturating_mul(stages)),
+        ];
+        lines.section(&["recompute"], partial);
         return;
-    };
-    let stages = facts.count("pp").unwrap_or(1) * facts.count("vpp").unwrap_or(1);
-    let partial = vec![
-        line_from_field(facts, "mode", "recompute", Recompute::None.name()),
-        line_from_field(facts, "layers", "recompute_num_layers", first.saturating_mul(stages)),
-    ];
-    lines.section(&["recompute"], partial);
+    }
+    let framework = facts.text("framework").unwrap_or_default();
+    let megatron = ["megatron-lm", "megatron-bridge", "primus-megatron", "nemo"].contains(&framework);
+    let named = facts.value("recompute_modules").and_then(Value::as_array);
+    let modules: Vec<&str> = named.into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut planned = recompute;
+    if recompute == Recompute::Selective && megatron {
+        // The default module is the core of attention.
+        let core = modules.iter().all(|module| *module == "core_attn");
+        if core && facts.text("attention_kernel") != Some("unfused") {
+            planned = Recompute::None;
+            notes.push("recomputation of core_attn frees nothing with fused attention; none is planned".to_owned());
+        } else if modules.iter().any(|module| matches!(*module, "mlp" | "moe")) {
+            let note = "mlp and moe are planned to be recomputed only as far as memory requires";
+            notes.push(note.to_owned());
+        }
+    }
+    lines.push_string("recompute", planned.name(), place.as_deref());
 }
 
 /// Number of data-parallel ranks: as stated, or all devices that the other sizes leave.

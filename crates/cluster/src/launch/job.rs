@@ -5,7 +5,9 @@ use atlas_catalog::{Architecture, Model, Transformer};
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
+use atlas_plan::engine::answer::training::closed;
 use atlas_plan::estimate::{Estimate, Verdict};
+use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
 use super::tool::Tool;
@@ -75,6 +77,10 @@ pub(crate) struct Training {
     pub(crate) recompute: Recompute,
     /// Number of layers that are fully recomputed, if not all.
     pub(crate) recompute_layers: Option<u64>,
+    /// Whether selective recomputation includes MLPs or mixtures of experts.
+    pub(crate) recompute_mlps: bool,
+    /// Whether memory suffices without recomputation.
+    pub(crate) fits_without_recomputation: bool,
     pub(crate) optimizer: Optimizer,
 }
 
@@ -194,7 +200,7 @@ impl<'a> Job<'a> {
         let have_per_node = devices_per_host(rack);
         let have_nodes = racks * rack / have_per_node;
         let work = match scenario.mode() {
-            Mode::Training => Work::Training(training(scenario, estimate, options)),
+            Mode::Training => Work::Training(training(scenario, parts, options)),
             Mode::Inference => Work::Serving(serving(scenario, model)),
         };
         let needs = match &work {
@@ -330,23 +336,63 @@ fn parts_release(scenario: &Scenario) -> Option<String> {
     stated.split_once('@').map(|(_, release)| release.to_owned())
 }
 
-fn training(scenario: &Scenario, estimate: &Estimate, options: &Options) -> Training {
+/// Recomputation in terms of the tools, which recompute parts of all layers, or a number of whole layers.
+struct Recomputation {
+    mode: Recompute,
+    /// Number of layers that are fully recomputed while the others recompute nothing, if not all.
+    layers: Option<u64>,
+    /// Whether MLPs or mixtures of experts are recomputed.
+    mlps: bool,
+    /// Whether memory suffices without recomputation.
+    fits_without: bool,
+}
+
+impl Recomputation {
+    fn of(scenario: &Scenario, parts: &Parts) -> Recomputation {
+        let stated = scenario.recompute(&scenario.base);
+        // The capacity, and the most memory that a scenario with these knobs uses.
+        let memory = |knobs: &[(Knob, Setting)]| {
+            let mut other = scenario.clone();
+            knobs.iter().try_for_each(|(knob, setting)| other.set(*knob, setting, parts)).ok()?;
+            let (input, _, out) = closed(&other, &other.base)?;
+            Some((input.accelerator.capacity(), out.memory_upper))
+        };
+        let none = (Knob::Recompute, Setting::Choice(Recompute::None.name().into()));
+        let fits_without = memory(std::slice::from_ref(&none)).is_some_and(|(capacity, upper)| upper <= capacity);
+        let whole = Recomputation { mode: stated, layers: None, mlps: false, fits_without };
+        let stated_layers = scenario.base.plan.recompute_layers.map(count);
+        let Some((input, _, planned)) = closed(scenario, &scenario.base) else { return whole };
+        let shares = planned.recompute;
+        if stated_layers.is_some() {
+            return Recomputation { mode: Recompute::Full, layers: stated_layers, ..whole };
+        }
+        if matches!(stated, Recompute::None | Recompute::Full) {
+            return whole;
+        }
+        if shares.full_share >= 1.0 {
+            return Recomputation { mode: Recompute::Full, ..whole };
+        }
+        if shares.full_share > 0.0 {
+            // The planned layers, whose others recompute their MLPs, are fewer than those that free the same memory.
+            let layers = count(input.arch.depth());
+            let enough = |layers: &u64| {
+                let number = (Knob::RecomputeLayers, Setting::Number(*layers as f64));
+                let used = memory(&[none.clone(), number]);
+                used.is_some_and(|(_, upper)| upper <= planned.memory_upper * 1.001)
+            };
+            let layers = (1..layers).find(enough);
+            return Recomputation { mode: Recompute::Full, layers, ..whole };
+        }
+        let some = stated == Recompute::Selective || shares.selective_share > 0.0 || shares.mlp_share > 0.0;
+        let mode = if some { Recompute::Selective } else { Recompute::None };
+        Recomputation { mode, mlps: shares.mlp_share > 0.0, ..whole }
+    }
+}
+
+fn training(scenario: &Scenario, parts: &Parts, options: &Options) -> Training {
     let (phase, plan) = (&scenario.base, &scenario.base.plan);
     let moe = scenario.model.is_some_and(|model| model.is_moe());
-    let answer = estimate.detail.and_then(|detail| detail.training);
-    let stated = scenario.recompute(phase);
-    // A recomputation that the software or the planner selects is stated explicitly.
-    let recompute = match (stated, &answer) {
-        (Recompute::Auto, Some(answer)) => answer.recompute,
-        (Recompute::Auto, None) => Recompute::None,
-        (stated, _) => stated,
-    };
-    let layers = scenario.model.map_or(0.0, |model| model.layers.into());
-    let share = answer.map_or(0.0, |answer| answer.full_recompute_share);
-    let partial = plan
-        .recompute_layers
-        .map(f64::from)
-        .or_else(|| (stated == Recompute::Auto && share > 0.0 && share < 1.0).then(|| (share * layers).ceil()));
+    let recomputation = Recomputation::of(scenario, parts);
     let (global, sequence) = (count(scenario.global(phase)), count(phase.shape.prompt + phase.shape.generate));
     let by_tokens = plan.train_tokens.map(|tokens| count((tokens / (global as f64 * sequence as f64)).ceil()));
     Training {
@@ -365,8 +411,10 @@ fn training(scenario: &Scenario, estimate: &Estimate, options: &Options) -> Trai
         format: scenario.format(phase),
         sharding: scenario.sharding(phase),
         shard: maybe(plan.shard),
-        recompute: if partial.is_some() { Recompute::Full } else { recompute },
-        recompute_layers: partial.map(count),
+        recompute: recomputation.mode,
+        recompute_layers: recomputation.layers,
+        recompute_mlps: recomputation.mlps,
+        fits_without_recomputation: recomputation.fits_without,
         optimizer: plan.optimizer.unwrap_or(Optimizer::Adam),
     }
 }

@@ -70,6 +70,14 @@ impl Arguments {
         self
     }
 
+    /// Adds a flag with several values.
+    pub(crate) fn put_list(&mut self, flag: &str, values: &[&str]) -> &mut Self {
+        if let Some((first, rest)) = values.split_first() {
+            self.put(flag, *first).push_unchecked(rest.iter().map(|value| Word::from(*value)));
+        }
+        self
+    }
+
     /// Adds a flag if it has a value.
     pub(crate) fn put_optional(&mut self, flag: &str, value: Option<impl Into<Word>>) -> &mut Self {
         if let Some(value) = value {

@@ -331,3 +331,29 @@ fn advice_on_speculative_decoding_can_be_launched() {
         launch::files(&parts, &scenario, &options).unwrap();
     }
 }
+
+#[test]
+fn megatron_recomputes_the_modules_that_the_estimate_assumes() {
+    let launch = |software: &str, set: &[(&str, &str)]| {
+        let all = [&[("software", software)], set].concat();
+        served("llama3.1-70b-train", "h100-sxm-128", &all, Options::default())
+            .map(|(text, notes)| (text, notes.join("\n")))
+    };
+    let tight = [("microbatch", "2")];
+    let (text, notes) = launch("megatron-core", &tight).unwrap();
+    says(&text, &["--recompute-granularity selective", "--recompute-modules layernorm\n  mlp\n"]);
+    says(&notes, &["recomputes the listed modules in every layer"]);
+    let (text, _) = launch("megatron-bridge", &tight).unwrap();
+    says(&text, &["model.recompute_modules='[layernorm,mlp]'"]);
+    let (text, _) = launch("primus", &tight).unwrap();
+    says(&text, &["recompute_granularity: selective", "recompute_modules:\n        - layernorm\n        - mlp\n"]);
+    refuses(launch("nemo", &tight).map(|(text, _)| text), "recompute", "set recompute=full");
+    refuses(launch("megatron-core@0.11", &tight).map(|(text, _)| text), "--recompute-modules", "since 0.12.0");
+    // Stated, and not needed: the norms are enough.
+    let (text, notes) = launch("megatron-core", &[("recompute", "selective"), ("tp", "8"), ("pp", "8")]).unwrap();
+    assert!(text.contains("--recompute-modules layernorm\n") && !text.contains("  mlp\n"), "{text}");
+    says(&notes, &["no module that recomputes only the activation functions"]);
+    // Layers beside which no MLPs are recomputed: more than the planned share.
+    let (text, _) = launch("megatron-core", &[("microbatch", "4")]).unwrap();
+    says(&text, &["--recompute-granularity full", "--recompute-method block"]);
+}

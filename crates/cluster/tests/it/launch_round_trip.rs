@@ -7,9 +7,9 @@ use atlas_cluster::import::{SourceFile, import};
 use atlas_cluster::launch::{self, Launch, Options, Tool, Wrap};
 use atlas_config::library::Library;
 use atlas_config::{Mode, Workload};
-use atlas_core::plan::Recompute;
+use atlas_core::plan::{Format, Recompute};
 use atlas_document::{Node, Sources};
-use atlas_plan::engine;
+use atlas_plan::engine::answer::training::closed;
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -35,9 +35,14 @@ fn expressed(parts: &Parts, scenario: &Scenario) -> BTreeMap<&'static str, Strin
     put("devices", (phase.shape.tp * phase.shape.pp * phase.shape.dp).to_string());
     match scenario.mode() {
         Mode::Training => {
-            let chosen = engine::estimate(scenario).detail.and_then(|detail| detail.training).unwrap();
+            let (.., estimate) = closed(scenario, phase).unwrap();
+            let shares = estimate.recompute;
             let recompute = match scenario.recompute(phase) {
-                Recompute::Auto => chosen.recompute,
+                // Tools recompute parts of every layer, or a number of whole layers.
+                Recompute::Auto | Recompute::Selective if shares.full_share >= 1.0 => Recompute::Full,
+                Recompute::Auto | Recompute::Selective if shares.full_share > 0.0 => Recompute::None,
+                Recompute::Auto if shares.selective_share > 0.0 || shares.mlp_share > 0.0 => Recompute::Selective,
+                Recompute::Auto => Recompute::None,
                 stated => stated,
             };
             put("recompute", recompute.name().to_owned());
@@ -118,9 +123,13 @@ fn round(tool: Tool, wrap: Wrap) -> (usize, BTreeMap<String, BTreeSet<String>>) 
                         let idle = *name == "num_nodes"
                             && scenario.accelerators() > back.accelerators()
                             && requested["devices"] == got["devices"];
+                        // Selective recomputation of NeMo frees nothing with fused attention, and delayed scaling of fp8
+                        // supports only that of whole MLPs.
+                        let lacks = tool == Tool::Nemo || scenario.format(&scenario.base) == Format::Fp8;
+                        let nothing = lacks && *name == "recompute" && value == "selective";
                         // llama.cpp's server states devices, but not how they are divided.
                         let unnamed = tool == Tool::LlamaCpp && matches!(*name, "tp" | "dp" | "devices");
-                        if value != other && !idle && !unnamed {
+                        if value != other && !idle && !unnamed && !nothing {
                             let text = format!("{name}: {value} became {other}");
                             differences.entry(text).or_default().insert(case.clone());
                         }

@@ -143,11 +143,16 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             true
         }
         "recompute_modules" | "activations_checkpoint_recompute" => {
-            if let Value::List(l) = &node.value {
-                let list: Vec<String> = l.iter().filter_map(Node::text).collect();
-                out.set("recompute_modules", list, node.line);
-            }
-            true
+            let list: Vec<String> = match &node.value {
+                Value::List(list) => list.iter().filter_map(Node::text).collect(),
+                _ => {
+                    let text = node.text().unwrap_or_default();
+                    let words =
+                        text.trim_matches(['[', ']']).split([',', ' ']).map(|word| word.trim_matches(['"', '\'']));
+                    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+                }
+            };
+            list.is_empty() || out.set("recompute_modules", list, node.line)
         }
         "optimizer" | "optimizer_type" => {
             if let Some(t) = node.text() {

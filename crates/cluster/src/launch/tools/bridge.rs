@@ -1,8 +1,9 @@
 //! Megatron-Bridge: a recipe for the model, with overrides.
 
-use atlas_core::plan::{Format, MoeDispatcher, Recompute, Sharding};
+use atlas_core::plan::{Format, MoeDispatcher, Sharding};
 
 use super::megatron::EXPRESSED;
+use super::recomputation::{Recomputation, recomputation};
 use super::{Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::Job;
@@ -72,19 +73,20 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
             format!("launch files for Megatron-Bridge do not support the {} optimizer", other.name()),
         ),
     }
-    match t.recompute {
-        Recompute::Full if t.recompute_layers.is_none() => {
-            a.comment("recomputation")
-                .assign("model.recompute_granularity", "full")
+    a.comment("recomputation");
+    match recomputation(job, t, &mut draft) {
+        Recomputation::Nothing => drop(a.assign("model.recompute_granularity", "null")),
+        Recomputation::Modules(modules) => {
+            a.assign("model.recompute_granularity", "selective")
+                .assign("model.recompute_modules", format!("[{}]", modules.join(",")));
+        }
+        Recomputation::Layers(None) => {
+            a.assign("model.recompute_granularity", "full")
                 .assign("model.recompute_method", "uniform")
                 .assign("model.recompute_num_layers", 1_u64);
         }
-        Recompute::Full => draft
+        Recomputation::Layers(Some(_)) => draft
             .reject("recompute_layers", "launch files for Megatron-Bridge do not support recomputing only some layers"),
-        Recompute::Selective => drop(a.comment("recomputation").assign("model.recompute_granularity", "selective")),
-        Recompute::None | Recompute::Auto => {
-            a.comment("recomputation").assign("model.recompute_granularity", "null");
-        }
     }
     a.comment("overlap")
         .assign("comm_overlap.tp_comm_overlap", word(t.tp > 1 && t.sequence_parallel && software.overlap_tensor));

@@ -2,11 +2,11 @@
 
 use atlas_catalog::transformer::{NormKind, TransformerKind};
 use atlas_core::plan::{
-    AttentionKernel, ContextExchange, CpuOffload, Format, GraphCapture, MoeCapacity, MoeDispatcher, Optimizer,
-    Recompute, Sharding,
+    AttentionKernel, ContextExchange, CpuOffload, Format, GraphCapture, MoeCapacity, MoeDispatcher, Optimizer, Sharding,
 };
 use atlas_plan::knob::Knob;
 
+use super::recomputation::{Recomputation, recomputation};
 use super::{Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training, count};
@@ -94,17 +94,16 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     a.comment("precision");
     precision(job, t, &mut a, &mut draft);
     a.comment("recomputation");
-    match (t.recompute, t.recompute_layers) {
-        (Recompute::Full, None) => {
-            a.put("--recompute-granularity", "full").put("--recompute-method", "uniform");
-            a.put("--recompute-num-layers", 1_u64);
+    match recomputation(job, t, &mut draft) {
+        Recomputation::Nothing => {}
+        Recomputation::Modules(modules) => {
+            a.put("--recompute-granularity", "selective").put_list("--recompute-modules", &modules);
         }
-        (Recompute::Full, Some(layers)) => {
-            a.put("--recompute-granularity", "full").put("--recompute-method", "block");
-            a.put("--recompute-num-layers", layers.div_ceil(t.pp * t.vpp));
+        Recomputation::Layers(layers) => {
+            let method = if layers.is_some() { "block" } else { "uniform" };
+            a.put("--recompute-granularity", "full").put("--recompute-method", method);
+            a.put("--recompute-num-layers", layers.unwrap_or(1));
         }
-        (Recompute::Selective, _) => drop(a.put("--recompute-granularity", "selective")),
-        (Recompute::None | Recompute::Auto, _) => {}
     }
     switches(job, t, &mut a, &mut draft);
     a.comment("not planned: data, tokenizer and learning rate; replace the mock data with yours")

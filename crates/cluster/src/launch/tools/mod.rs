@@ -11,6 +11,7 @@ mod maxtext;
 mod megatron;
 mod nemo;
 mod primus;
+mod recomputation;
 mod serving;
 mod sglang;
 mod torchtitan;

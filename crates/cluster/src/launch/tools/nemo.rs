@@ -91,7 +91,14 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
             k.put("model.activations_checkpoint_method", "block");
             k.put("model.activations_checkpoint_num_layers", layers.div_ceil(t.pp * t.vpp));
         }
-        (Recompute::Selective, _) => drop(k.put("model.activations_checkpoint_granularity", "selective")),
+        (Recompute::Selective, _) => {
+            if !t.fits_without_recomputation {
+                let reason = "selective recomputation of NeMo frees only the scores of unfused attention, which is too \
+                              little; set recompute=full";
+                draft.reject("recompute", reason);
+            }
+            k.put("model.activations_checkpoint_granularity", "selective");
+        }
         (Recompute::None | Recompute::Auto, _) => {
             k.put("model.activations_checkpoint_granularity", serde_json::Value::Null);
         }

@@ -1,9 +1,10 @@
 //! Primus: a YAML configuration that starts Megatron-LM.
 
-use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
+use atlas_core::plan::{Format, Optimizer, Sharding};
 use atlas_plan::knob::Knob;
 
 use super::megatron::EXPRESSED;
+use super::recomputation::{Recomputation, recomputation};
 use super::{Config, Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training};
@@ -98,14 +99,17 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
             draft.reject("optimizer", format!("launch files for Primus do not support the {} optimizer", other.name()))
         }
     }
-    match (t.recompute, t.recompute_layers) {
-        (Recompute::Full, layers) => {
+    match recomputation(job, t, draft) {
+        Recomputation::Nothing => put("recompute_granularity", serde_json::Value::Null),
+        Recomputation::Modules(modules) => {
+            put("recompute_granularity", "selective".into());
+            put("recompute_modules", modules.into());
+        }
+        Recomputation::Layers(layers) => {
             put("recompute_granularity", "full".into());
             put("recompute_method", if layers.is_some() { "block" } else { "uniform" }.into());
-            put("recompute_num_layers", layers.map_or(1, |layers| layers.div_ceil(t.pp * t.vpp)).into());
+            put("recompute_num_layers", layers.unwrap_or(1).into());
         }
-        (Recompute::Selective, _) => put("recompute_granularity", "selective".into()),
-        (Recompute::None | Recompute::Auto, _) => put("recompute_granularity", serde_json::Value::Null),
     }
     put("tp_comm_overlap", (t.tp > 1 && t.sequence_parallel && software.overlap_tensor).into());
     let mut other = |key: &str, value: serde_json::Value| {
