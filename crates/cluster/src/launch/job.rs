@@ -272,6 +272,11 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Whether the scenario states a release before this one.
+    pub(crate) fn is_older(&self, since: &str) -> bool {
+        table::is_older(self.release.as_deref(), since)
+    }
+
     /// Repository of the weights, or an error if none is known.
     pub(crate) fn repository(&self) -> Result<&str, Unsupported> {
         self.weights.as_deref().ok_or_else(|| {

@@ -67,14 +67,18 @@ pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option
     {
         return Err(FlagError::Value(found.choices.join(", ")));
     }
-    let older = |since: &str| {
-        let order = Version::parse(release?)?.partial_compare(Version::parse(since)?)?;
-        Some(order == std::cmp::Ordering::Less)
-    };
-    match found.since {
-        Some(since) if older(since) == Some(true) => Err(FlagError::Since(since)),
-        _ => Ok(()),
+    // Some values are newer than their flag.
+    let valued = value.and_then(|value| table().get(&(tool, format!("{name} {value}").as_str()))?.since);
+    match [valued, found.since].into_iter().flatten().find(|since| is_older(release, since)) {
+        Some(since) => Err(FlagError::Since(since)),
+        None => Ok(()),
     }
+}
+
+/// Whether a stated release is older than `since`.
+pub(crate) fn is_older(release: Option<&str>, since: &str) -> bool {
+    let order = || Version::parse(release?)?.partial_compare(Version::parse(since)?);
+    order() == Some(std::cmp::Ordering::Less)
 }
 
 const NAMES: &str = include_str!("../../model_names.csv");
@@ -127,6 +131,8 @@ mod tests {
         assert!(matches!(check("vllm", "--kv-cache-dtype", Some("fp7"), None), Err(FlagError::Value(_))));
         assert_eq!(check("vllm", "--enable-expert-parallel", None, Some("0.7.3")), Err(FlagError::Since("0.8.0")));
         assert_eq!(check("vllm", "--enable-expert-parallel", None, Some("0.11.0")), Ok(()));
+        assert_eq!(check("vllm", "--quantization", Some("fp8"), Some("0.3.0")), Err(FlagError::Since("0.4.1")));
+        assert_eq!(check("vllm", "--quantization", Some("awq"), Some("0.3.0")), Ok(()));
     }
 
     #[test]

@@ -29,6 +29,10 @@ fn rows() -> Vec<Row> {
             }
         }
         cells.push(cell);
+        // Rows of values state only the release that introduced the value.
+        if cells[5] == "value" {
+            continue;
+        }
         let words =
             |text: &str| text.split(['|', ',', '/', ';', ' ']).filter(|w| !w.is_empty()).map(str::to_owned).collect();
         rows.push(Row {

@@ -357,3 +357,40 @@ fn megatron_recomputes_the_modules_that_the_estimate_assumes() {
     let (text, _) = launch("megatron-core", &[("microbatch", "4")]).unwrap();
     says(&text, &["--recompute-granularity full", "--recompute-method block"]);
 }
+
+#[test]
+fn older_releases_get_their_own_command_or_are_refused() {
+    let launch = |workload: &str, software: &str, set: &[(&str, &str)]| {
+        let all = [&[("software", software)], set].concat();
+        let options =
+            Options { model: (!software.starts_with("vllm")).then(|| "a.gguf".to_owned()), ..Options::default() };
+        served(workload, "h100-sxm-8", &all, options).map(|(text, _)| text)
+    };
+    let plain = [("precision", "bf16")];
+    let old = launch("llama3.1-8b-serve", "vllm@0.4.2", &plain).unwrap();
+    says(
+        &old,
+        &["python3 -m vllm.entrypoints.openai.api_server", "--model meta-llama/Llama-3.1-8B", "Requires vLLM 0.8.0"],
+    );
+    assert!(!old.contains("vllm serve") && !old.contains("--data-parallel-size"), "{old}");
+    // Several servers on their own devices instead of several replicas in one server.
+    assert_eq!(old.matches("CUDA_VISIBLE_DEVICES=").count(), 8, "{old}");
+    let new = launch("llama3.1-8b-serve", "vllm@0.8.5", &plain).unwrap();
+    says(&new, &["vllm serve", "--data-parallel-size 8"]);
+    let fp8 = [("precision", "fp8")];
+    refuses(launch("llama3.1-8b-serve", "vllm@0.2.0", &fp8), "--quantization", "since 0.4.1");
+    let drafts = [("draft_tokens", "3"), ("draft_method", "ngram"), ("precision", "bf16")];
+    refuses(launch("llama3.1-8b-serve", "vllm@0.6.3", &drafts), "--speculative-config", "since 0.8.2");
+    let many = [("tp", "1"), ("attention_dp", "8"), ("ep", "8")];
+    refuses(launch("deepseek-v3-serve", "vllm@0.7.3", &many), "--data-parallel-size", "since 0.8.3");
+    refuses(launch("llama3.1-8b-serve", "llama.cpp@b1283", &plain), "software", "require b4748");
+    assert!(!launch("llama3.1-8b-serve", "llama.cpp@b4748", &plain).unwrap().contains("--flash-attn"));
+}
+
+#[test]
+fn flags_of_several_nodes_are_checked_against_the_release() {
+    let set = |software| [("software", software), ("tp", "16"), ("dp", "1")];
+    let launch = |software| served("llama3.1-405b-serve", "h100-sxm-64", &set(software), Options::default());
+    refuses(launch("vllm@0.10.2").map(|(text, _)| text), "--nnodes", "since 0.11.1");
+    says(&launch("vllm@0.11.1").unwrap().0, &["--nnodes"]);
+}

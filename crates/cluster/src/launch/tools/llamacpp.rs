@@ -15,6 +15,11 @@ const EXPRESSED: [Knob; 6] =
 /// Formats in which GGUF files store weights.
 const GGUF_FORMATS: [Format; 4] = [Format::Int4, Format::Int8, Format::Fp16, Format::Bf16];
 
+/// The first release whose flags were read.
+const SINCE: &str = "b4748";
+/// The first release that is planned with FlashAttention.
+const SINCE_FLASH: &str = "b6325";
+
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let s = job.serving().ok_or_else(other_mode)?;
     let image = if job.vendor == "AMD" {
@@ -29,6 +34,11 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let servers = servers(job, s, false);
     if servers.nodes > 1 {
         draft.reject("tp", "launch files for llama.cpp do not support servers that span several nodes");
+    }
+    if job.is_older(SINCE) {
+        let reason =
+            format!("launch files for llama.cpp require {SINCE} or later; earlier servers have other names and flags");
+        draft.reject("software", reason);
     }
     draft.program = vec!["llama-server".into()];
     let mut a = Arguments::default();
@@ -65,7 +75,14 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Some(Format::Int4) => drop(a.put("--cache-type-k", "q4_0").put("--cache-type-v", "q4_0")),
         Some(other) => draft.reject_cache_format(other),
     }
-    a.put("--flash-attn", "on");
+    if job.is_older(SINCE_FLASH) {
+        if s.kv.is_some_and(|format| matches!(format, Format::Int8 | Format::Int4)) {
+            let reason = format!("a quantized cache requires FlashAttention, which is planned from {SINCE_FLASH} on");
+            draft.reject("kv_precision", reason);
+        }
+    } else {
+        a.put("--flash-attn", "on");
+    }
     a.comment("address").push_unchecked(["--host".into(), "0.0.0.0".into()]);
     draft.arguments = a;
     set_servers(job, s, servers, &mut draft);

@@ -149,10 +149,14 @@ impl Draft {
             .configs
             .iter()
             .flat_map(|config| config.keys.iter().map(|(key, value)| (config.table, key.as_str(), value.as_deref())));
+        let nodes = self.spread.iter().flat_map(|spread| spread.flags.split(' '));
+        let nodes =
+            nodes.filter(|word| word.starts_with("--")).map(|flag| (self.table, flag.trim_end_matches(')'), None));
         let client = self.client.iter().flat_map(|client| client.arguments.settings());
         // The client states the release that it needs, which may differ from the server's.
         let client = client.map(|(flag, value)| ("bench", flag, value, None));
         own.chain(files)
+            .chain(nodes)
             .map(|(table, flag, value)| (table, flag, value, release))
             .chain(client)
             .filter_map(|(table, flag, value, release)| {

@@ -14,6 +14,11 @@ pub(super) fn expressed() -> Vec<Knob> {
     paged().collect()
 }
 
+/// The first release with the command `vllm serve`.
+const SINCE_SERVE: &str = "0.5.2";
+/// The first release with several replicas in one server.
+const SINCE_REPLICAS: &str = "0.8.3";
+
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let s = job.serving().ok_or_else(other_mode)?;
     let image = match (job.vendor.as_str(), job.release.as_deref()) {
@@ -24,13 +29,19 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("vllm", job, image);
     draft.expressed = expressed();
     draft.expressed.extend(serving::stored(job, s));
-    draft.program = ["vllm", "serve"].map(Into::into).to_vec();
-    draft.program.push(job.repository()?.into());
+    let repository = job.repository()?;
+    let mut a = Arguments::default();
+    if job.is_older(SINCE_SERVE) {
+        draft.program = ["python3", "-m", "vllm.entrypoints.openai.api_server"].map(Into::into).to_vec();
+        a.comment(&format!("model: {}", job.model.id)).put("--model", repository);
+    } else {
+        draft.program = vec!["vllm".into(), "serve".into(), repository.into()];
+    }
+    let dense = job.transformer.experts.is_none() && s.attention_dp == 1;
     // For models with experts, vLLM would distribute the experts over the replicas of a server, which are then not
     // independent.
     serving::check_model(job, "vLLM", true, &mut draft);
-    let servers = servers(job, s, job.transformer.experts.is_none() && s.attention_dp == 1);
-    let mut a = Arguments::default();
+    let servers = servers(job, s, dense && !job.is_older(SINCE_REPLICAS));
     a.comment("parallelism").put("--tensor-parallel-size", s.tp).put("--pipeline-parallel-size", s.pp);
     let groups = s.attention_dp * servers.replicas;
     if groups > 1 {
