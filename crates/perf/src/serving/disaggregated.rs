@@ -88,13 +88,22 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         }
     }
     let step = step_at(batch);
-    if open_rate.is_finite() && (input.max_in_flight.is_infinite() || rate.per_second() < most) {
-        wait = super::queue::mean_wait(rate.per_second(), service, f64::from(servers), c.variability);
+    let life = steps * step.total();
+    // Clients that hold requests back turn arrivals above the rate of a closed loop into a closed loop.
+    let random = open_rate.is_finite() && (input.max_in_flight.is_infinite() || open_rate < closed_rate);
+    let (mut queue, mut burst) = (0.0, 0.0);
+    if random {
+        // Two stations in series: one queue for the prefill replicas, and one for the places of the decode replicas
+        // (DistServe, section 3.1). Poisson arrivals are not correlated: there are no bursts.
+        queue = super::queue::mean_wait(rate.per_second(), service, f64::from(servers), c.variability);
+        wait = super::queue::mean_wait(rate.per_second(), life, limit * workers, c.variability);
+    } else {
+        burst = 0.5 * super::latency::burst_share(input, c) * (offered / servers - 1.0).max(0.0) * service;
     }
     let first = FirstToken {
         slot: wait,
-        queue: transfer,
-        burst: 0.5 * super::latency::burst_share(input, c) * (offered / servers - 1.0).max(0.0) * service,
+        queue: queue + transfer,
+        burst,
         prefill: latency,
         overhead: apart
             + super::latency::scheduler_delay(input, c, step.total())

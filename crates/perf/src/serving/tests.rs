@@ -9,6 +9,7 @@ use crate::roofline::FusedAttention;
 
 mod layouts;
 mod limits;
+mod queueing;
 mod software;
 
 /// The indexer of arXiv 2512.02556.

@@ -1,0 +1,35 @@
+//! Waiting times: idle systems have none, and more load never shortens them.
+
+use super::*;
+
+fn pools(prefill: u32, decode: u32) -> Pools {
+    let layout = |dp| Layout { tp: Count::new(2), dp: Count::new(dp), ..Layout::default() };
+    Pools { prefill: layout(prefill), decode: layout(decode) }
+}
+
+#[test]
+fn ttft_of_idle_pools_is_that_of_a_single_request() {
+    for (prefill, decode) in [(1, 1), (1, 3), (2, 2), (4, 12)] {
+        for isl in [200.0, 2000.0, 30_000.0] {
+            let i = ServingInput { pools: Some(pools(prefill, decode)), isl, ..base() };
+            let idle = run(&ServingInput { load: Load::Open { rate: 1e-4 }, ..i }).ttft.mean;
+            let alone = run(&ServingInput { load: closed(1.0).load, ..i }).ttft.mean;
+            assert!((idle / alone - 1.0).abs() < 0.01, "{prefill}+{decode}, {isl}: {idle} {alone}");
+        }
+    }
+}
+
+#[test]
+fn ttft_of_pools_grows_with_the_arrival_rate_and_falls_with_prefill_replicas() {
+    let of = |prefill, rate| {
+        let i = ServingInput { pools: Some(pools(prefill, 4)), isl: 4000.0, load: Load::Open { rate }, ..base() };
+        run(&i)
+    };
+    let capacity = of(1, 0.1).capacity_requests_per_sec;
+    let mut last = 0.0;
+    for share in [0.1, 0.3, 0.5, 0.7, 0.9] {
+        let [one, two, four] = [1, 2, 4].map(|prefill| of(prefill, share * capacity).ttft.mean);
+        assert!(one > last && two <= one && four <= two, "{share}: {one} {two} {four}");
+        last = one;
+    }
+}
