@@ -102,9 +102,10 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     }
     let first = FirstToken {
         slot: wait,
-        queue: queue + transfer,
+        queue,
         burst,
-        prefill: latency,
+        // The first token is handed out by the decode replica, once it has the KV cache.
+        prefill: latency + transfer,
         overhead: apart
             + super::latency::scheduler_delay(input, c, step.total())
             + super::latency::polling_steps(input, batch) * step.total(),
@@ -112,7 +113,9 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let token = TokenTime::Steps { steps, seconds: step.total(), tokens: (input.osl - 1.0).max(1.0) };
     let tpot = token.seconds();
     let spread = Spread { mean: tpot, p50: tpot, p95: 1.1 * tpot, p99: 1.2 * tpot };
-    let mut out = metrics_at_rate(input, rate, batch, step, first, (token, spread));
+    // By Little's law, also below one sequence.
+    let running = if random { (rate.per_second() * life / workers).min(batch) } else { batch };
+    let mut out = metrics_at_rate(input, rate, running, step, first, (token, spread));
     out.max_concurrency = capacity.sequences;
     out.fits = capacity.fits;
     out.capacity_requests_per_sec = most.min(limit * workers / (steps * step_at(limit).total()).max(1e-9));

@@ -33,3 +33,23 @@ fn ttft_of_pools_grows_with_the_arrival_rate_and_falls_with_prefill_replicas() {
         last = one;
     }
 }
+
+#[test]
+fn e2e_percentiles_are_at_least_those_of_ttft_for_slow_transfers() {
+    for nic_bw in [1e8, 1e9, 50e9] {
+        for load in loads() {
+            let mut i = ServingInput { pools: Some(pools(2, 2)), isl: 30_000.0, osl: 64.0, load, ..base() };
+            i.accelerator.nic_bw = nic_bw;
+            let e = run(&i);
+            for (e2e, ttft) in [(e.e2e.p50, e.ttft.p50), (e.e2e.p95, e.ttft.p95), (e.e2e.p99, e.ttft.p99)] {
+                assert!(e2e >= ttft, "{nic_bw} {load:?}");
+            }
+            // The prompt, its transfer and the tokens take the same time for every request.
+            let alone = run(&ServingInput { load: closed(1.0).load, ..i });
+            assert!(
+                e.e2e.p50 >= 0.999 * alone.ttft.mean || matches!(load, Load::DecodeOnly { .. }),
+                "{nic_bw} {load:?}"
+            );
+        }
+    }
+}
