@@ -154,7 +154,7 @@ fn estimate_in_bounds(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let limit = capacity.sequences.max(1.0).min(most);
     let max_sustained_batch = limit.min(steady_state::max_sustained_batch(&machine, input, limit).max(1.0));
     let mut out = match input.load {
-        Load::Static { batch } => batch_run(input, &machine, batch / replicas, limit, false),
+        Load::Static { batch } => batch_run(input, c, &machine, batch / replicas, limit, false),
         Load::DecodeOnly { batch } => decode_only(input, &machine, batch / replicas, limit),
         Load::PrefillOnly { batch } => prefill_only(input, &machine, batch / replicas),
         Load::Closed { concurrency, requests } => {
@@ -238,7 +238,14 @@ fn metrics_at_rate(
 /// Estimates one batch of equal requests that are prefilled together and decoded to the longest output. A batch that
 /// does not fit in memory runs in several turns. First tokens are emitted once all prompts are computed or, if
 /// `as_computed`, as each prompt is.
-fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64, as_computed: bool) -> ServingEstimate {
+fn batch_run(
+    input: &ServingInput,
+    c: &Constants,
+    m: &Machine,
+    share: f64,
+    limit: f64,
+    as_computed: bool,
+) -> ServingEstimate {
     // With fewer requests than replicas some replicas are idle: a share below 1 means one sequence on some of the
     // replicas.
     let batch = share.max(1.0);
@@ -251,17 +258,26 @@ fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64, as_compu
     let decode = decode.scaled(factor);
     let total = prefill.add(&decode, 1.0).scaled(turns);
     let seconds = total.total();
-    let tokens = steady_state::fresh_prompt(input) * at_once;
-    let steps =
-        if as_computed { (tokens / steady_state::prompt_token_budget(m, input, at_once)).max(1.0) } else { 1.0 };
-    let own = prefill.total() / steps;
-    let first = FirstToken { prefill: own, burst: 0.5 * (prefill.total() - own), ..FirstToken::default() };
+    let first = if as_computed {
+        first_tokens_of_batch(input, m, at_once, prefill.total())
+    } else {
+        FirstToken { prefill: prefill.total(), ..FirstToken::default() }
+    };
     let late = prefill.total() - first.total();
+    let first = FirstToken { overhead: FrontEnd::of(input, c).admission_delay(), ..first };
     let token =
         TokenTime::SequenceDuration { seconds: factor * life + late, before: 0.0, tokens: (input.osl - 1.0).max(1.0) };
     let tpot = (token, Spread::of(token.seconds(), 0.0, 0.0));
     let rate = Rate::turnover(share, seconds);
     metrics_at_rate(input, rate, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, tpot)
+}
+
+/// First tokens of `batch` prompts that are computed one after another in `seconds`: each in its own step, after half of
+/// the others on average.
+fn first_tokens_of_batch(input: &ServingInput, m: &Machine, batch: f64, seconds: f64) -> FirstToken {
+    let tokens = steady_state::fresh_prompt(input) * batch;
+    let own = seconds / (tokens / steady_state::prompt_token_budget(m, input, batch)).max(1.0);
+    FirstToken { prefill: own, burst: 0.5 * (seconds - own), ..FirstToken::default() }
 }
 
 /// Estimates the generation phase alone.
@@ -362,7 +378,7 @@ fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit:
     let equal = input.longest_output() <= 1.0;
     let waves = || Rate::Run { requests, seconds: waves::run_time(m, input, requests, limit).total() };
     if requests.is_finite() && requests <= limit {
-        let mut out = batch_run(input, m, requests, limit, true);
+        let mut out = batch_run(input, c, m, requests, limit, true);
         if equal {
             out.at_rate(waves());
         }
@@ -383,8 +399,22 @@ fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit:
         slot = 0.5 * (requests - limit).max(0.0) / rate.per_second();
     }
     let mut first = latency::closed_loop(input, c, m, &cycle, 0.0);
-    first.slot = slot;
-    let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
+    let mut before = first.prefill + first.queue + first.burst;
+    if requests.is_finite() {
+        // The prompts of the first batch wait for each other. Equal requests end in the order in which they started, so
+        // every later batch is as spread out as the first; others are replaced at random times.
+        let begin = first_tokens_of_batch(input, m, limit, steady_state::prefill(m, input, limit).total());
+        let full = (limit / requests).min(1.0);
+        let together = if equal { 1.0 } else { full };
+        let mean = |begin: f64, later: f64| together * begin + (1.0 - together) * later;
+        first.slot = slot;
+        first.burst = mean(begin.burst, 0.0);
+        first.queue = mean(0.0, first.queue);
+        first.prefill = mean(begin.prefill, first.prefill);
+        // The prompts of the next batch delay the tokens of this one, except for the last batch.
+        before = first.prefill + first.queue + full * begin.burst;
+    }
+    let tpot = cycle_tpot(input, &cycle, before);
     let mut out = metrics_at_rate(input, rate, limit, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
     out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
     out

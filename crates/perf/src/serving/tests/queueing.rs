@@ -53,3 +53,25 @@ fn e2e_percentiles_are_at_least_those_of_ttft_for_slow_transfers() {
         }
     }
 }
+
+#[test]
+fn ttft_does_not_fall_if_requests_are_added_to_a_backlog() {
+    for (isl, osl) in [(256.0, 256.0), (4000.0, 128.0), (512.0, 2000.0)] {
+        for osl_spread in [1.0, 1.5, 3.0] {
+            for max_num_seqs in [16, 256] {
+                let mut last = (0.0, 0.0);
+                let mut requests = 1.0;
+                while requests < 20_000.0 {
+                    let most = Some(Count::new(max_num_seqs));
+                    let load = Load::Burst { requests };
+                    let e = run(&ServingInput { isl, osl, osl_spread, max_num_seqs: most, load, ..base() });
+                    let case = format!("{isl} + {osl}, spread {osl_spread}, {max_num_seqs}: {requests}");
+                    assert!(e.ttft.mean >= 0.999 * last.0, "{case}: {} {}", e.ttft.mean, last.0);
+                    assert!(e.ttft.p95 >= 0.99 * last.1, "{case}: {} {}", e.ttft.p95, last.1);
+                    last = (e.ttft.mean, e.ttft.p95);
+                    requests = (1.03 * requests).ceil();
+                }
+            }
+        }
+    }
+}
