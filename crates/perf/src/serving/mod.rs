@@ -462,14 +462,17 @@ fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64)
     out
 }
 
-/// Number of running sequences at `rate` requests per second, if that is below the capacity of a full batch of `limit`
-/// sequences, whose cycle takes `full` seconds: the batch b with b = rate x cycle(b) (Little's law).
-fn running_at_rate(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) -> f64 {
+/// Number of decoding sequences at `rate` requests per second, if that is below the capacity of a full batch of `limit`
+/// sequences, whose cycle takes `full` seconds: the batch b with b = rate x duration(b) (Little's law).
+fn decoding_at_rate(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) -> f64 {
+    // cycle(b) = decoding(b) + b x prefill(b), so that b = rate x cycle(b) has the same solution as
+    // b = rate x decoding(b) / (1 - rate x prefill(b)), without a pole.
     let excess = |batch: f64| rate * steady_state::cycle(m, input, batch).time.total() - batch;
     let least = 1.0f64.min(limit);
     let (mut low, mut high) = ((least, excess(least)), (limit, rate * full - limit));
     if low.1 <= 0.0 {
-        return (low.0 + low.1).clamp(1e-6, limit);
+        let one = steady_state::cycle(m, input, least);
+        return (rate * undisturbed_decoding(&one) / (1.0 - rate * one.prefill).max(1e-6)).clamp(1e-6, limit);
     }
     // False position with a lower and an upper bound on the batch. The weight of the bound that is kept is halved
     // (Illinois).
@@ -494,6 +497,27 @@ fn running_at_rate(m: &Machine, input: &ServingInput, rate: f64, limit: f64, ful
 const MAX_ROUNDS: u32 = 12;
 const TOLERANCE: f64 = 1e-3;
 
+/// Variability of arrivals and service times at a replica. Least-loaded routing over n replicas gives each of them about
+/// every n-th request, whose gaps are an Erlang distribution with ca^2 = 1 / n.
+fn routed_variability(input: &ServingInput, c: &Constants) -> f64 {
+    (c.variability - 0.5 * (1.0 - 1.0 / input.layout.dp.max(Count::ONE))).max(0.0)
+}
+
+/// Standard deviation of the seconds of [`TokenTime::Interrupted`]: each interruption is a busy period, with second moment
+/// prefill^2 / (1 - rate x prefill)^3 if all prompts are equally long (Takács, *Introduction to the Theory of Queues*,
+/// 1962, chapter 1). The number of prompts behind varies with the wait, which is about exponential.
+fn decoding_deviation(cycle: &Cycle, rate: f64, behind: f64, wait: f64) -> f64 {
+    let idle = (1.0 - rate * cycle.prefill).max(1e-6);
+    let interruptions = rate * undisturbed_decoding(cycle) + behind;
+    let waited = rate * wait * cycle.prefill / idle;
+    (interruptions * cycle.prefill * cycle.prefill / (idle * idle * idle) + waited * waited).sqrt()
+}
+
+/// Decode time of the sequences of a cycle without the prompts of others, s.
+fn undisturbed_decoding(cycle: &Cycle) -> f64 {
+    (cycle.time.total() - cycle.batch * cycle.prefill).max(0.0)
+}
+
 /// Estimates open arrivals without an end. The batch follows from Little's law. At or above the capacity, the estimate
 /// is that of an endless backlog.
 fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
@@ -506,13 +530,36 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
         out.first_token.slot = f64::INFINITY;
         return out;
     }
-    let batch = running_at_rate(m, input, rate, limit, full.time.total());
-    let cycle = steady_state::cycle(m, input, batch.max(1.0));
+    let decoding = decoding_at_rate(m, input, rate, limit, full.time.total());
+    let cycle = steady_state::cycle(m, input, decoding.max(1.0));
     let mut first = latency::closed_loop(input, c, m, &cycle, 0.0);
     first.burst = 0.0;
-    first.queue = queue::mean_wait(rate, cycle.prefill, 1.0, c.variability) + 0.5 * cycle.decode_step * batch.min(1.0);
-    first.slot = queue::mean_wait(rate, cycle.time.total(), limit, c.variability);
-    let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue);
+    let variability = routed_variability(input, c);
+    let wait = queue::mean_wait(rate, cycle.prefill, 1.0, variability);
+    // A step takes in the prompts that arrived during the one before: step = decoding + rate x step x prefill.
+    let idle = (1.0 - rate * cycle.prefill).max(1e-6);
+    let step = cycle.decode_step / idle;
+    first.queue = wait + c.boundary_steps * step.min(cycle.mixed_step) * decoding.min(1.0);
+    first.slot = queue::mean_wait(rate, cycle.time.total(), limit, variability);
+    // Prompts that arrived while this one waited and was computed follow at once. Least-loaded routing spaces them out
+    // as an Erlang process, in which a replica gets (1 - 1 / replicas) / 2 fewer of them (Cox, *Renewal Theory*, 4.2).
+    let spacing = 0.5 * (1.0 - 1.0 / input.layout.dp.max(Count::ONE));
+    let behind = (rate * (wait + first.prefill) - spacing).max(0.0);
+    // Arrivals that find the batch full do not interrupt it.
+    let decoding_alone = undisturbed_decoding(&cycle);
+    let most_behind = (limit.max(1.0) / rate * idle - decoding_alone).max(0.0) / cycle.prefill.max(1e-12);
+    let behind = behind.min(most_behind);
+    let token = TokenTime::Interrupted {
+        decoding: decoding_alone,
+        behind: behind * cycle.prefill,
+        interrupted: 1.0 - idle,
+        tokens: (input.osl - 1.0).max(1.0),
+    };
+    let mean = token.seconds();
+    let deviation = decoding_deviation(&cycle, rate, behind, wait) / (input.osl - 1.0).max(1.0);
+    let at = |scale: f64, deviations: f64| (scale * mean).max(mean + deviations * deviation);
+    let tpot = (token, Spread { mean, p50: mean, p95: at(1.1, 1.645), p99: at(1.2, 2.326) });
+    let batch = (rate * (mean * (input.osl - 1.0).max(0.0) + first.prefill)).min(limit);
     let time = cycle.time.scaled(1.0 / input.osl.max(1.0));
     let mut out = metrics_at_rate(input, Rate::Arrivals(rate), batch, time, first, tpot);
     out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));

@@ -90,6 +90,19 @@ pub enum TokenTime {
         /// Tokens after the first.
         tokens: f64,
     },
+    /// Decoding that arriving prompts interrupt: the completion time of a job with interruptions,
+    /// (decoding + behind) / (1 - interrupted) (Gaver, J. Royal Stat. Soc. B 24 (1962)). A random arrival meets all
+    /// sequences, where in a closed loop one of them has just ended.
+    Interrupted {
+        /// Decode time without interruptions, s.
+        decoding: f64,
+        /// Prefill of the prompts that arrived between this one and its first token, s.
+        behind: f64,
+        /// Share of the time for which prompts of later arrivals are computed.
+        interrupted: f64,
+        /// Tokens after the first.
+        tokens: f64,
+    },
     /// Decode steps.
     Steps {
         /// Number of steps.
@@ -108,6 +121,9 @@ impl TokenTime {
         match *self {
             TokenTime::None => 0.0,
             TokenTime::SequenceDuration { seconds, before, tokens } => (seconds - before) / tokens,
+            TokenTime::Interrupted { decoding, behind, interrupted, tokens } => {
+                (decoding + behind) / (1.0 - interrupted) / tokens
+            }
             TokenTime::Steps { steps, seconds, tokens } => steps * seconds / tokens,
         }
     }

@@ -174,6 +174,18 @@ impl Reported<'_> {
                 };
                 decoding * 1000.0 / after(tokens)
             }
+            TokenTime::Interrupted { decoding, behind, interrupted, tokens } => {
+                let decoding = Term::input("t_decode", "decode steps of a sequence without prompts", "s", decoding)
+                    .from(Origin::Engine("steps of the running sequences"))
+                    .depending_on(vec![self.token_time()]);
+                let behind =
+                    Term::input("t_behind", "prefill of prompts that arrived before its first token", "s", behind)
+                        .from(Origin::Engine("arrivals during its wait and prefill"));
+                let share =
+                    Term::input("u_prefill", "share of the time for which others are prefilled", "", interrupted)
+                        .from(Origin::Engine("arrivals per replica and second x prefill of one"));
+                (Written::from(decoding) + behind) / (Written::from(1.0) - share) * 1000.0 / after(tokens)
+            }
             TokenTime::Steps { steps, seconds, tokens } => {
                 let steps = Term::input("steps", "decode steps of a sequence", "", steps)
                     .from(Origin::Engine("tokens after the first / tokens per step"));

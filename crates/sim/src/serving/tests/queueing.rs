@@ -67,3 +67,32 @@ fn varied_requests_one_at_a_time_match_pollaczek_khinchine() {
     assert!(e2e.covers(theory), "{e2e:?} {theory}");
     assert!(e2e.half_width < 0.1 * theory);
 }
+
+/// Poisson arrivals from a tenth to nine tenths of the capacity, with and without separate pools.
+#[test]
+fn open_loads_match_the_closed_form_from_10_to_90_percent_of_capacity() {
+    let one = |dp| Layout { dp: Count::new(dp), ..Layout::default() };
+    let pools = Pools { prefill: one(1), decode: one(2) };
+    for (isl, osl) in [(1000.0, 200.0), (8000.0, 100.0)] {
+        for (pools, dp) in [(None, 1), (None, 2), (Some(pools), 1)] {
+            let base = ServingInput { isl, osl, pools, layout: one(dp), ..system(Load::Open { rate: 0.1 }) };
+            let capacity = estimate(&base, &Constants::default()).capacity_requests_per_sec;
+            for share in [0.1, 0.3, 0.5, 0.7, 0.9] {
+                let case = ServingInput { load: Load::Open { rate: share * capacity }, ..base };
+                let theory = estimate(&case, &Constants::default());
+                let mut input = Input::of(&case, &Constants::default(), 3_000);
+                input.warm_up = 1_000;
+                let found = simulated(&input);
+                let name = format!("{isl} + {osl}, pools {}, dp {dp}, load {share}", pools.is_some());
+                for (what, f, t, most) in [
+                    ("TTFT", found.ttft.mean, theory.ttft.mean, 1.5),
+                    ("TPOT", found.tpot.mean, theory.tpot.mean, 1.25),
+                    ("TPOT, 95th", found.tpot.p95, theory.tpot.p95, 1.4),
+                    ("E2E", found.e2e.mean, theory.e2e.mean, 1.25),
+                ] {
+                    assert!((1.0 / most..most).contains(&(f / t)), "{name}, {what}: {f} s, {t} s in the closed form");
+                }
+            }
+        }
+    }
+}
