@@ -81,14 +81,18 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
         + if input.chunked_prefill && cycle.batch > 1.0 { chunks * cycle.decode_step * 0.5 } else { 0.0 };
     // A request arrives when another ends, which depends on the number of steps and not on time: in a mixed step every
     // decoding sequence gains one token, however long the step takes. Utilization is therefore a share of steps.
-    let (busy, service) = if input.chunked_prefill {
-        (cycle.prefill_share, chunks * cycle.mixed_step)
+    let others = (cycle.batch - 1.0).max(0.0);
+    let random = if input.chunked_prefill {
+        let service = chunks * cycle.mixed_step;
+        // Decode steps of a sequence per step with a chunk of its prompt.
+        let away = steady_state::decode_steps(input) * (cycle.mixed_step - cycle.decode_step).max(0.0)
+            / cycle.prefill.max(1e-12);
+        queue::closed_wait(others, service, away * service, c.variability)
     } else {
-        (cycle.batch * cycle.prefill / life, cycle.prefill)
+        let busy = (cycle.batch * cycle.prefill / life).min(0.95);
+        queue::mean_wait(busy / cycle.prefill.max(1e-12), cycle.prefill, 1.0, c.variability)
     };
-    let (busy, others) = (busy.min(0.95), (cycle.batch - 1.0).max(0.0));
-    let random =
-        queue::mean_wait(busy / service.max(1e-12), service, 1.0, c.variability).min(others * cycle.prefill * 0.5);
+    let random = random.min(others * cycle.prefill * 0.5);
     // The steps in flight must end first, and the scheduler runs ahead of the accelerator.
     let boundary = if cycle.batch > 1.0 { c.boundary_steps * cycle.decode_step } else { 0.0 };
     FirstToken {

@@ -75,3 +75,21 @@ fn ttft_does_not_fall_if_requests_are_added_to_a_backlog() {
         }
     }
 }
+
+#[test]
+fn neither_ttft_nor_tpot_falls_with_load_in_a_closed_loop() {
+    for (isl, osl) in [(256.0, 256.0), (8192.0, 128.0), (8192.0, 1024.0), (30_000.0, 100.0)] {
+        for max_num_batched_tokens in [1024.0, 2048.0, 8192.0] {
+            let mut last = ServingEstimate::default();
+            let mut n = 1.0;
+            while n < 1000.0 {
+                let e = run(&ServingInput { isl, osl, max_num_batched_tokens, ..closed(n) });
+                let case = format!("{isl} + {osl}, {max_num_batched_tokens}: {n}");
+                assert!(e.tpot.mean >= 0.995 * last.tpot.mean, "{case}: {} {}", e.tpot.mean, last.tpot.mean);
+                assert!(e.ttft.mean >= 0.995 * last.ttft.mean, "{case}: {} {}", e.ttft.mean, last.ttft.mean);
+                last = e;
+                n = (1.1f64 * n).ceil();
+            }
+        }
+    }
+}
