@@ -21,6 +21,15 @@ pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64
     ((acc.nic_bw * acc.network.any_node_share() * c.nic_fraction).max(1e6), c.nic_latency)
 }
 
+/// Number of requests that all start together; `None` for other loads.
+fn at_once(input: &ServingInput) -> Option<f64> {
+    match input.load {
+        Load::Static { batch } | Load::PrefillOnly { batch } => Some(batch),
+        Load::Burst { requests } => Some(requests).filter(|requests| requests.is_finite()),
+        Load::DecodeOnly { .. } | Load::Closed { .. } | Load::Open { .. } => None,
+    }
+}
+
 /// Maximum number of iterations for the distribution of requests over the two pools, and the relative tolerance.
 const MAX_ROUNDS: u32 = 60;
 const TOLERANCE: f64 = 1e-5;
@@ -97,6 +106,19 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         // (DistServe, section 3.1). Poisson arrivals are not correlated: there are no bursts.
         queue = super::queue::mean_wait(rate.per_second(), service, f64::from(servers), c.variability);
         wait = super::queue::mean_wait(rate.per_second(), life, limit * workers, c.variability);
+    } else if let Some(requests) = at_once(input) {
+        // The prompts are computed one after another. Sequences beyond the decode places wait for others to end.
+        let each = (requests / servers).max(1.0);
+        let whole = prompts(each);
+        let first = super::first_tokens_of_batch(&own, &prefill, each, whole);
+        (latency, burst) = (first.prefill, first.burst);
+        let (places, beyond) = (limit * workers, (requests - limit * workers).max(0.0));
+        wait = 0.5 * beyond * beyond / requests * (life / places - service / servers).max(0.0);
+        let seconds = whole.max(latency + beyond / places * life) + transfer + life;
+        rate = Rate::Run { requests, seconds };
+    } else if matches!(input.load, Load::Burst { .. }) {
+        // The wait in an endless backlog is not defined.
+        wait = 0.0;
     } else {
         burst = 0.5 * super::latency::burst_share(input, c) * (offered / servers - 1.0).max(0.0) * service;
     }

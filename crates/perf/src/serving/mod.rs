@@ -135,6 +135,9 @@ impl ServingEstimate {
 /// Estimates a scenario.
 pub fn estimate(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let input = &input.bounded();
+    // A prefill ends with its first token.
+    let osl = if matches!(input.load, Load::PrefillOnly { .. }) { 1.0 } else { input.osl };
+    let input = &ServingInput { osl, ..*input };
     speculative::with_batch_limit(&input.speculation, |speculation| {
         reuse::estimate_with_prefix_cache(&ServingInput { speculation, ..*input }, c, estimate_in_bounds)
     })
@@ -178,6 +181,9 @@ fn finish(mut out: ServingEstimate, input: &ServingInput, replicas: f64) -> Serv
     out.output_tokens_per_sec *= replicas;
     out.total_tokens_per_sec *= replicas;
     out.output_tokens_per_sec_per_accelerator = out.output_tokens_per_sec / input.layout.accelerators().max(1.0);
+    if out.token_time == TokenTime::None {
+        out.itl = Spread::default();
+    }
     out.tokens_per_sec_per_user = if out.tpot.mean > 0.0 { 1.0 / out.tpot.mean } else { 0.0 };
     out
 }
@@ -207,6 +213,9 @@ fn metrics_at_rate(
 ) -> ServingEstimate {
     let requests_per_sec = rate.per_second();
     let ttft = first.spread();
+    // Without a second token there is no time between tokens.
+    let timed = input.osl > 1.0 || matches!(input.load, Load::DecodeOnly { .. });
+    let (token_time, tpot) = if timed { (token_time, tpot) } else { (TokenTime::None, Spread::default()) };
     let rest = (input.osl - 1.0).max(0.0);
     let e2e = |a: f64, b: f64| a + rest * b;
     // The throughput of models without generation is counted in prompt tokens.
@@ -276,7 +285,9 @@ fn batch_run(
 /// the others on average.
 fn first_tokens_of_batch(input: &ServingInput, m: &Machine, batch: f64, seconds: f64) -> FirstToken {
     let tokens = steady_state::fresh_prompt(input) * batch;
-    let own = seconds / (tokens / steady_state::prompt_token_budget(m, input, batch)).max(1.0);
+    let steps = (tokens / steady_state::prompt_token_budget(m, input, batch)).max(1.0);
+    // A prompt takes one step, or all steps of its own.
+    let own = seconds / steps.min(batch.max(1.0));
     FirstToken { prefill: own, burst: 0.5 * (seconds - own), ..FirstToken::default() }
 }
 
@@ -299,7 +310,7 @@ fn prefill_only(input: &ServingInput, m: &Machine, share: f64) -> ServingEstimat
     let first = FirstToken { prefill: time.total(), ..FirstToken::default() };
     let rate = Rate::turnover(share, time.total().max(1e-12));
     let none = (TokenTime::None, Spread::default());
-    metrics_at_rate(&ServingInput { osl: 1.0, ..*input }, rate, batch, time, first, none)
+    metrics_at_rate(input, rate, batch, time, first, none)
 }
 
 /// TPOT of a cycle in which each request spends `before` seconds before its first token.

@@ -271,7 +271,11 @@ impl Input {
             },
             lengths: Lengths {
                 isl: Distribution::Constant(system.isl),
-                osl: Distribution::Constant(system.osl),
+                // A prefill ends with its first token.
+                osl: Distribution::Constant(match system.load {
+                    Load::PrefillOnly { .. } => 1.0,
+                    _ => system.osl,
+                }),
                 max_model_len: None,
             },
             prefixes: if system.prefix_hit > 0.0 { Prefixes::Share(system.prefix_hit) } else { Prefixes::None },

@@ -58,7 +58,8 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         formats: served.formats,
         isl,
         images,
-        osl: if arch.causal { shape.generate.max(1.0) } else { 1.0 },
+        // A prefill ends with its first token.
+        osl: if arch.causal && !matches!(load, Load::PrefillOnly { .. }) { shape.generate.max(1.0) } else { 1.0 },
         osl_spread: requested.generate_spread.unwrap_or(1.0),
         osl_max: requested.generate_max,
         load,

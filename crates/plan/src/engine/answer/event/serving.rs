@@ -59,11 +59,6 @@ impl Answer {
 /// beginning to end. `None` if it cannot be simulated for lack of memory.
 #[must_use]
 pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
-    let system = &match system.load {
-        // Prefill only is a batch that ends with its first token.
-        Load::PrefillOnly { batch } => ServingInput { load: Load::Static { batch }, osl: 1.0, ..*system },
-        _ => *system,
-    };
     let constants = Constants::default();
     let closed = estimate(system, &constants);
     let progress = Progress::new();
