@@ -33,6 +33,8 @@ pub(super) enum Event {
     Wake(u32),
     /// An engine's step ends.
     StepEnd(u32),
+    /// The front end has returned the last token of a request.
+    Returned,
     /// The KV cache of a prompt has reached the replica that decodes it.
     Transferred { id: u32, replica: u32 },
     /// The autoscaler makes a decision.
@@ -394,21 +396,21 @@ impl<'a> Cluster<'a> {
 
     fn complete(&mut self, id: u32, queue: &mut EventQueue<Event>) {
         let r = &self.requests[id as usize];
-        let (last, preemptions) = (r.last, r.preemptions);
+        let (returned, preemptions) = (r.returned, r.preemptions);
         let replica = &mut self.replicas[r.replica as usize];
         replica.outstanding -= 1;
         if replica.phase == Phase::Draining && replica.outstanding == 0 {
             replica.phase = Phase::Off;
             self.change_replicas(queue.now(), -1.0);
         }
-        self.last_token = last;
+        self.last_token = self.last_token.max(returned);
         self.out.preemptions += u64::from(preemptions);
         let r = &self.requests[id as usize];
         if id >= self.input.warm_up {
             // Responses are returned in batches or by polling, depending on the runtime.
             let step = self.replicas[r.replica as usize].step_seconds;
             let cadence = latency::scheduler_delay(&self.input.system, &self.input.constants, step);
-            let rest = r.last.since(r.handed_out.min(r.last)).seconds();
+            let rest = returned.since(r.handed_out.min(returned)).seconds();
             let ttft = r.handed_out.since(r.arrival).seconds() + cadence;
             let waited = r.waited.seconds();
             let first = &mut self.first_token;
@@ -423,7 +425,8 @@ impl<'a> Cluster<'a> {
             self.out.records.push(RequestRecord {
                 arrival: r.arrival.seconds(),
                 ttft,
-                tpot: rest / f64::from(r.demand.osl - 1).max(1.0),
+                // As generated: a front end that returns the first token late returns the next ones with it.
+                tpot: r.last.since(r.first).seconds() / f64::from(r.demand.osl - 1).max(1.0),
                 e2e: ttft + rest,
                 isl: r.demand.isl,
                 osl: r.demand.osl,
@@ -432,7 +435,12 @@ impl<'a> Cluster<'a> {
                 complete: r.demand.whole,
             });
         }
-        self.leave(queue);
+        // The client sends its next request once it has the response.
+        if returned > queue.now() {
+            queue.at(returned, Event::Returned);
+        } else {
+            self.leave(queue);
+        }
     }
 }
 
@@ -455,6 +463,7 @@ impl Model for Cluster<'_> {
             }
             Event::Wake(replica) => self.begin_step(replica, queue),
             Event::StepEnd(replica) => self.end_step(replica, queue),
+            Event::Returned => self.leave(queue),
             Event::Transferred { id, replica } => self.transferred(id, replica, queue),
             Event::Scale => {
                 if let Some(a) = self.input.autoscaling {

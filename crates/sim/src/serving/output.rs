@@ -11,7 +11,7 @@ pub struct RequestRecord {
     pub arrival: f64,
     /// Time from arrival to its first token.
     pub ttft: f64,
-    /// Time per output token after the first; 0 if there is only one.
+    /// Time per output token after the first, as generated; 0 if there is only one.
     pub tpot: f64,
     /// Time from arrival to its last token.
     pub e2e: f64,

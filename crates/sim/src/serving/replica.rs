@@ -423,6 +423,7 @@ impl Replica {
             }
             out.tokens += u64::from(tokens);
             if r.emitted >= r.demand.osl {
+                r.returned = now.max(self.front_end_free_at).max(r.handed_out);
                 self.free(r, workload);
                 out.finished.push(id);
             }
@@ -487,6 +488,7 @@ impl Replica {
         let ends = self.began.plus(Time::from_seconds(self.step_seconds));
         r.handed_out = if self.stepping { now.max(ends) } else { now };
         if r.emitted >= r.demand.osl {
+            r.returned = r.handed_out;
             self.free(r, workload);
             return true;
         }

@@ -19,6 +19,8 @@ pub(super) struct Request {
     pub(super) first: Time,
     pub(super) handed_out: Time,
     pub(super) last: Time,
+    /// When the front end returned the last token.
+    pub(super) returned: Time,
     /// Tokens in the KV cache, and tokens that must be in it before the next one is sampled.
     pub(super) computed: u32,
     pub(super) target: u32,
@@ -51,6 +53,7 @@ impl Request {
             first: Time::ZERO,
             handed_out: Time::ZERO,
             last: Time::ZERO,
+            returned: Time::ZERO,
             computed: 0,
             target: demand.isl,
             emitted: 0,

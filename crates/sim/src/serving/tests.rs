@@ -96,7 +96,8 @@ fn consistent(o: &Output, requests: usize) {
     assert_eq!(o.records.len(), requests);
     for r in &o.records {
         assert!(r.ttft > 0.0 && r.e2e >= r.ttft, "{r:?}");
-        assert!((r.e2e - r.ttft - r.tpot * f64::from(r.osl - 1)).abs() < 1e-6, "{r:?}");
+        // The first token may be returned later than it was generated.
+        assert!(r.e2e >= r.tpot * f64::from(r.osl - 1), "{r:?}");
     }
     assert!(o.slo_share <= 1.0 && o.goodput <= o.requests_per_sec + 1e-9);
     assert!(o.kv_share <= o.max_kv_share && o.max_kv_share <= 1.0 + 1e-9, "{} {}", o.kv_share, o.max_kv_share);

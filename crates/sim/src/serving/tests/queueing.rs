@@ -96,3 +96,37 @@ fn open_loads_match_the_closed_form_from_10_to_90_percent_of_capacity() {
         }
     }
 }
+
+/// Requests in flight = rate x time in the system, also if the front end is the bottleneck.
+#[test]
+fn littles_law_holds_in_a_closed_loop() {
+    for (isl, osl) in [(16.0, 1.0), (16.0, 16.0), (16.0, 200.0), (4000.0, 64.0)] {
+        for concurrency in [1.0, 16.0, 128.0, 512.0] {
+            for pools in [None, Some(Pools { prefill: Layout::default(), decode: Layout::default() })] {
+                let case = ServingInput { isl, osl, pools, ..closed(concurrency) };
+                let mut input = Input::of(&case, &Constants::default(), 16 * concurrency as u32 + 100);
+                input.warm_up = 4 * concurrency as u32;
+                input.lengths.osl = if osl > 1.0 {
+                    Distribution::Uniform { low: 1.0, high: 2.0 * osl - 1.0 }
+                } else {
+                    Distribution::Constant(1.0)
+                };
+                let found = simulated(&input);
+                let rate = found.steady.finished as f64 / found.steady.seconds;
+                let name = format!("{isl} + {osl}, {concurrency}, pools {}", pools.is_some());
+                near(&name, rate * found.e2e.mean, concurrency, 0.1);
+            }
+        }
+    }
+}
+
+#[test]
+fn tpot_is_at_least_the_time_to_read_the_weights_if_the_front_end_is_saturated() {
+    let case = ServingInput { isl: 16.0, osl: 16.0, ..closed(512.0) };
+    let mut input = Input::of(&case, &Constants::default(), 4096);
+    input.warm_up = 1024;
+    let found = simulated(&input);
+    let machine = Machine::new(&case, &case.layout, &Constants::default());
+    let least = machine.step(&steady_state::decode_tokens(&case, 1.0)).weights;
+    assert!(found.tpot.mean > least && found.tpot.p50 > least, "{:?} {least}", found.tpot);
+}
