@@ -356,10 +356,27 @@ fn closed(
     let batch = wanted.min(limit);
     // Only a full batch has a queue. Otherwise the difference is 0 but for rounding errors.
     let waiting = if wanted > limit { (offered - limit / gathered).max(0.0) } else { 0.0 };
-    let cycle = steady_state::cycle(m, input, batch);
-    let life = cycle.time.total();
-    let first = latency::closed_loop(input, c, m, &cycle, waiting);
     let front = FrontEnd::of(input, c);
+    let mut cycle = steady_state::cycle(m, input, batch);
+    let mut life = cycle.time.total();
+    let (mut running, mut in_front) = (batch, 0.0);
+    let limited = batch > (life + front.admission_delay()) * front.max_request_rate();
+    if limited {
+        // The front end is the bottleneck of the closed network: as many sequences run as it admits, and the rest of the
+        // requests wait in it (Little's law; Denning and Buzen, Computing Surveys 10 (1978)).
+        let most = front.max_request_rate();
+        running = decoding_at_rate(m, input, most, batch, life);
+        cycle = steady_state::cycle(m, input, running.max(1.0).min(batch));
+        life = cycle.time.total();
+        in_front = (offered / most - life - front.admission_delay()).max(0.0);
+    }
+    let waiting = if limited { 0.0 } else { waiting };
+    let mut first = latency::closed_loop(input, c, m, &cycle, waiting);
+    first.overhead += in_front;
+    if input.osl <= 1.0 {
+        // Requests whose prompts end in the same step are replaced together, and wait for all others.
+        (first.queue, first.burst) = (0.0, (life - first.prefill).max(0.0));
+    }
     let apart = if waiting > 0.0 { 0.0 } else { front.admission_delay() };
     // At the end of the run the batch shrinks.
     let drained = if requests.is_finite() {
@@ -368,10 +385,13 @@ fn closed(
     } else {
         1.0
     };
-    let rate = Rate::ClosedLoop { busy, sequences: batch, seconds: life, between: apart, drained };
-    let rate = rate.or(Rate::FrontEnd { busy, most: front.max_request_rate(), drained });
+    let rate = if limited {
+        Rate::FrontEnd { busy, most: front.max_request_rate(), drained }
+    } else {
+        Rate::ClosedLoop { busy, sequences: batch, seconds: life, between: apart, drained }
+    };
     let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
-    let mut out = metrics_at_rate(input, rate, batch, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
+    let mut out = metrics_at_rate(input, rate, running, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
     out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
     out
 }

@@ -136,7 +136,8 @@ fn measure(input: &Input, output: Output) -> Measured {
     Measured {
         memory: memory(&system, &input.constants),
         step: closed.time,
-        analytical_tokens_per_sec: closed.output_tokens_per_sec,
+        // The simulation counts one output token per request of a model without generation.
+        analytical_tokens_per_sec: closed.requests_per_sec * system.osl,
         slo: input.slo,
         offered,
         system,

@@ -110,3 +110,27 @@ fn a_single_output_token_has_no_tpot_under_any_load() {
         }
     }
 }
+
+#[test]
+fn littles_law_holds_in_closed_and_open_loops() {
+    let encoder = Architecture { causal: false, ..Architecture::default() };
+    for (isl, osl, arch) in [
+        (512.0, 256.0, base().arch),
+        (16.0, 64.0, base().arch),
+        (8192.0, 128.0, base().arch),
+        (512.0, 1.0, base().arch),
+        (512.0, 1.0, encoder),
+    ] {
+        for chunked_prefill in [true, false] {
+            for pools in [None, Some(pools(1, 3))] {
+                let i = ServingInput { isl, osl, arch, chunked_prefill, pools, ..base() };
+                for n in [1.0, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0] {
+                    let e = run(&ServingInput { load: closed(n).load, ..i });
+                    let found = e.requests_per_sec * e.e2e.mean;
+                    let case = format!("{isl} + {osl}, {chunked_prefill}, {}", pools.is_some());
+                    assert!((found / n - 1.0).abs() < 0.1, "{case}: {found} of {n}, {:?}", e.first_token);
+                }
+            }
+        }
+    }
+}
