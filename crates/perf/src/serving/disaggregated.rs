@@ -138,6 +138,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     // By Little's law, also below one sequence.
     let running = if random { (rate.per_second() * life / workers).min(batch) } else { batch };
     let mut out = metrics_at_rate(input, rate, running, step, first, (token, spread));
+    out.prefill_busy = (out.requests_per_sec * service / servers).min(1.0);
     out.max_concurrency = capacity.sequences;
     out.fits = capacity.fits;
     out.capacity_requests_per_sec = most.min(limit * workers / (steps * step_at(limit).total()).max(1e-9));

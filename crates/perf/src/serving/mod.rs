@@ -105,6 +105,8 @@ pub struct ServingEstimate {
     pub e2e: Spread,
     /// Sequences running per replica.
     pub batch: f64,
+    /// Share of the time in which a separate prefill pool computes prompts; 0 without one.
+    pub prefill_busy: f64,
     /// Number of sequences that fit in the KV cache of one replica.
     pub max_concurrency: f64,
     /// Whether weights and the KV cache of at least one sequence fit in memory.

@@ -43,6 +43,10 @@ const NO_TOKENS: IneffectiveKnob = IneffectiveKnob::with_reason("the model has n
 const NO_ATTENTION: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no attention");
 const SINGLE_BATCH: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Load, "the load is a single batch: set load to open or closed");
+const BACKLOG: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Load, "all requests of a backlog wait at the start: set load to open or closed");
+const TIMED_BATCH: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Load, "a batch whose decode steps are timed runs as a whole: set load to static");
 const NO_OUTPUT: IneffectiveKnob = IneffectiveKnob::with_reason("the model generates nothing");
 const NOT_COMPILED: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Software, "the software has no compiled runtime");
@@ -226,7 +230,13 @@ impl Scenario {
             Knob::Routing => when(!talk && self.engine == Engine::Analytical, ALL_ALIKE),
             Knob::RequestRate | Knob::RunRequests => {
                 let timed = [LoadKind::Static, LoadKind::DecodeOnly, LoadKind::PrefillOnly];
-                when(stated.load.is_some_and(|load| timed.contains(&load)), SINGLE_BATCH)
+                let backlog = knob == Knob::RequestRate && stated.load == Some(LoadKind::Burst);
+                when(stated.load.is_some_and(|load| timed.contains(&load)), SINGLE_BATCH).or(when(backlog, BACKLOG))
+            }
+            Knob::Concurrency => when(stated.load == Some(LoadKind::Burst), BACKLOG),
+            Knob::MaxNumSeqs => {
+                let whole = stated.load == Some(LoadKind::DecodeOnly) && !phase.serving_defaults.fixed_shapes;
+                when(whole, TIMED_BATCH)
             }
             Knob::PrefillAccelerators => {
                 when(stated.pools.prefill.workers.is_some_and(|workers| workers > 0.0), WORKERS_STATED)

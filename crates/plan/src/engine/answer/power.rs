@@ -85,18 +85,27 @@ impl DeviceUtilization {
     #[must_use]
     pub fn serving(input: &ServingInput, out: &ServingEstimate, clock: f64) -> DeviceUtilization {
         // With random arrivals, the system is empty with the probability of a Poisson count of 0 (M/G/∞).
-        let active = match input.load {
+        let decoding = match input.load {
             Load::Open { .. } => 1.0 - math::exp(-out.batch),
+            // The batch is a mean over the replicas of the decode pool.
+            _ if input.pools.is_some() => out.batch.min(1.0),
             // With fewer requests than replicas, some replicas are idle.
             Load::Closed { concurrency: in_flight, .. }
             | Load::Static { batch: in_flight }
             | Load::DecodeOnly { batch: in_flight }
             | Load::PrefillOnly { batch: in_flight }
-            | Load::Burst { requests: in_flight } => (in_flight / replicas(input)).min(1.0),
+            | Load::Burst { requests: in_flight } => (in_flight / input.layout.dp.max(Count::ONE)).min(1.0),
         };
+        // Separate pools are busy independently of each other; the time of a step is that of the decode pool.
+        let prefill_pool = input.pools.map_or(0.0, |pools| {
+            let of_prefill = pools.prefill.accelerators();
+            of_prefill / (of_prefill + pools.decode.accelerators()).max(1.0)
+        });
+        let (decoding, prefilling) = ((1.0 - prefill_pool) * decoding, prefill_pool * out.prefill_busy);
+        let active = decoding + prefilling;
         let streaming = MAX_BANDWIDTH_SHARE * traffic(clock) * (out.time.weights + out.time.kv + out.time.activations)
             + GEMM_TRAFFIC * clock * (out.time.compute + out.time.images);
-        let memory = active * streaming / out.time.total().max(1e-12);
+        let memory = decoding * streaming / out.time.total().max(1e-12) + GEMM_TRAFFIC * clock * prefilling;
         // Models without generation use neither embedding nor output layer in GEMMs.
         let arch = &input.arch;
         let idle = if arch.causal { 0.0 } else { arch.embedding_params() };
@@ -105,11 +114,6 @@ impl DeviceUtilization {
         let peak = input.accelerator.peak(input.formats.dense) * input.layout.accelerators().max(1.0);
         DeviceUtilization { compute: (flops / peak).clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
     }
-}
-
-/// Number of replicas, including both pools if there are two.
-fn replicas(input: &ServingInput) -> f64 {
-    input.pools.map_or(input.layout.dp.into(), |pools| pools.prefill.dp + pools.decode.dp).max(1.0)
 }
 
 impl DeviceUtilization {
@@ -218,6 +222,19 @@ mod tests {
             assert!(now >= before);
             before = now;
         }
+    }
+
+    #[test]
+    fn pools_are_active_while_they_compute() {
+        use atlas_perf::serving::{Layout, Pools};
+        let pool = |dp| Layout { dp: Count::new(dp), ..Layout::default() };
+        let pools = Some(Pools { prefill: pool(3), decode: pool(1) });
+        let load = Load::Closed { concurrency: 4.0, requests: f64::INFINITY };
+        let input = ServingInput { pools, load, ..ServingInput::default() };
+        let out = atlas_perf::serving::estimate(&input, &Default::default());
+        let used = DeviceUtilization::serving(&input, &out, 1.0);
+        assert!((used.active - 0.25 - 0.75 * out.prefill_busy).abs() < 1e-9, "{used:?}");
+        assert!(out.prefill_busy < 0.1 && used.active < 0.35, "{used:?} {}", out.prefill_busy);
     }
 
     #[test]
