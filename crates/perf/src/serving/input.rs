@@ -413,6 +413,13 @@ impl ServingInput {
         0.5 * (1.0 + variance)
     }
 
+    /// Whether the tokens of rates are those of prompts, because none are generated: models without generation, and
+    /// loads that end with the prefill.
+    #[must_use]
+    pub fn counts_prompts(&self) -> bool {
+        !self.arch.causal || matches!(self.load, Load::PrefillOnly { .. })
+    }
+
     /// Maximum number of sequences in one step, at least 1; infinite without a limit.
     #[must_use]
     pub fn max_sequences(&self) -> f64 {

@@ -220,8 +220,7 @@ fn metrics_at_rate(
     let (token_time, tpot) = if timed { (token_time, tpot) } else { (TokenTime::None, Spread::default()) };
     let rest = (input.osl - 1.0).max(0.0);
     let e2e = |a: f64, b: f64| a + rest * b;
-    // The throughput of models without generation is counted in prompt tokens.
-    let (out, all) = if input.arch.causal { (input.osl, input.osl + input.isl) } else { (input.isl, input.isl) };
+    let (out, all) = if input.counts_prompts() { (input.isl, input.isl) } else { (input.osl, input.osl + input.isl) };
     ServingEstimate {
         requests_per_sec,
         capacity_requests_per_sec: requests_per_sec,

@@ -13,7 +13,7 @@ use crate::estimate::{Detail, MetricId, Serving};
 use crate::knob::{Knob, Setting};
 use atlas_perf::accelerator::{Generation, Precision};
 use atlas_perf::constants::Constants;
-use atlas_perf::serving::{Admission, Load, ServingEstimate, ServingInput, Stack, StepInputs};
+use atlas_perf::serving::{Admission, ServingEstimate, ServingInput, Stack, StepInputs};
 
 /// Derivation of a metric; `None` for metrics that do not apply to serving.
 pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
@@ -27,11 +27,14 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
             "output tokens per second of all replicas",
             "tok/s",
             value,
-            described.requests() * described.output(),
+            described.requests() * described.counted(),
         ),
         MetricId::RequestsPerSec => Term::stated("R", "", "req/s", value, described.requests()),
         MetricId::TotalTokensPerSec => {
-            let all = described.requests() * (described.output() + described.prompt());
+            let all = match described.input.counts_prompts() {
+                true => described.requests() * described.prompt(),
+                false => described.requests() * (described.output() + described.prompt()),
+            };
             Term::stated("X_all", "", "tok/s", value, all)
         }
         MetricId::TokensPerSecPerUser => {
@@ -128,10 +131,15 @@ impl Reported<'_> {
         Term::derived("ISL", "input tokens, including images", "tok", text + images)
     }
 
+    /// Tokens per request that the throughput counts.
+    fn counted(&self) -> Term {
+        if self.input.counts_prompts() { self.prompt() } else { self.output() }
+    }
+
     /// Output tokens per request, at least one.
     fn output(&self) -> Term {
         let term = self.knob("OSL", Knob::Generate);
-        let value = if matches!(self.input.load, Load::PrefillOnly { .. }) { 1.0 } else { term.value.max(1.0) };
+        let value = if self.input.counts_prompts() { 1.0 } else { term.value.max(1.0) };
         Term { value, ..term }
     }
 

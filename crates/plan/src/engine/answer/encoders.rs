@@ -72,3 +72,15 @@ fn both_engines_agree_on_encoders() {
         assert!((closed / events - 1.0).abs() < 0.2, "{workload}: {closed} {events}");
     }
 }
+
+#[test]
+fn prefill_only_loads_of_a_decoder_count_prompt_tokens_and_have_no_tpot() {
+    for engine in [Engine::Analytical, Engine::Event] {
+        let set = ["load=prefill-only", "prompt=700", "generate=100", "concurrency=64"];
+        let estimate = answered(engine, "llama3.1-8b-serve", &set);
+        let serving = estimate.detail.unwrap().serving.unwrap();
+        assert!((estimate.total.tokens_per_sec / serving.requests_per_sec - 700.0).abs() < 1e-6, "{engine:?}");
+        assert_eq!(estimate.total.tokens_per_sec, serving.total_tokens_per_sec, "{engine:?}");
+        assert_eq!((serving.tpot_ms, serving.itl_ms), ([0.0; 4], [0.0; 4]), "{engine:?}");
+    }
+}

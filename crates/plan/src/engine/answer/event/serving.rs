@@ -394,9 +394,11 @@ impl Mean {
             _ => sum.output_tokens_per_sec * all,
         };
         let rate = tokens / input.osl.max(1.0);
-        // For models without outputs, prompt tokens are counted.
-        let (tokens, all_tokens) =
-            if input.arch.causal { (tokens, tokens + rate * input.isl) } else { (rate * input.isl, rate * input.isl) };
+        let (tokens, all_tokens) = if input.counts_prompts() {
+            (rate * input.isl, rate * input.isl)
+        } else {
+            (tokens, tokens + rate * input.isl)
+        };
         let mut out = ServingEstimate {
             output_tokens_per_sec: tokens,
             total_tokens_per_sec: all_tokens,
