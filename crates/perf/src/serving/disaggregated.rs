@@ -96,6 +96,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
             break;
         }
     }
+    let in_prefill = latency;
     let step = step_at(batch);
     let life = steps * step.total();
     // Clients that hold requests back turn arrivals above the rate of a closed loop into a closed loop.
@@ -136,9 +137,10 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let tpot = token.seconds();
     let spread = Spread { mean: tpot, p50: tpot, p95: 1.1 * tpot, p99: 1.2 * tpot };
     // By Little's law, also below one sequence.
-    let running = if random { (rate.per_second() * life / workers).min(batch) } else { batch };
+    let running = if at_once(input).is_some() { batch } else { (rate.per_second() * life / workers).min(batch) };
     let mut out = metrics_at_rate(input, rate, running, step, first, (token, spread));
-    out.prefill_busy = (out.requests_per_sec * service / servers).min(1.0);
+    // Prompts of different attention groups and stages share a replica's time.
+    out.prefill_busy = (out.requests_per_sec * in_prefill / servers).min(1.0);
     out.max_concurrency = capacity.sequences;
     out.fits = capacity.fits;
     out.capacity_requests_per_sec = most.min(limit * workers / (steps * step_at(limit).total()).max(1e-9));
