@@ -81,6 +81,8 @@ pub(crate) struct Training {
     pub(crate) recompute_mlps: bool,
     /// Whether memory suffices without recomputation.
     pub(crate) fits_without_recomputation: bool,
+    /// Number of layers whose full recomputation replaces a selective one that memory requires.
+    pub(crate) layers_instead: Option<u64>,
     pub(crate) optimizer: Optimizer,
 }
 
@@ -350,6 +352,8 @@ struct Recomputation {
     mlps: bool,
     /// Whether memory suffices without recomputation.
     fits_without: bool,
+    /// Number of layers whose full recomputation frees the planned memory, for tools without recomputed modules.
+    instead: Option<u64>,
 }
 
 impl Recomputation {
@@ -364,7 +368,7 @@ impl Recomputation {
         };
         let none = (Knob::Recompute, Setting::Choice(Recompute::None.name().into()));
         let fits_without = memory(std::slice::from_ref(&none)).is_some_and(|(capacity, upper)| upper <= capacity);
-        let whole = Recomputation { mode: stated, layers: None, mlps: false, fits_without };
+        let whole = Recomputation { mode: stated, layers: None, mlps: false, fits_without, instead: None };
         let stated_layers = scenario.base.plan.recompute_layers.map(count);
         let Some((input, _, planned)) = closed(scenario, &scenario.base) else { return whole };
         let shares = planned.recompute;
@@ -377,20 +381,19 @@ impl Recomputation {
         if shares.full_share >= 1.0 {
             return Recomputation { mode: Recompute::Full, ..whole };
         }
+        let layers = count(input.arch.depth());
+        let enough = |layers: &u64| {
+            let number = (Knob::RecomputeLayers, Setting::Number(*layers as f64));
+            memory(&[none.clone(), number]).is_some_and(|(_, upper)| upper <= planned.memory_upper * 1.001)
+        };
         if shares.full_share > 0.0 {
             // The planned layers, whose others recompute their MLPs, are fewer than those that free the same memory.
-            let layers = count(input.arch.depth());
-            let enough = |layers: &u64| {
-                let number = (Knob::RecomputeLayers, Setting::Number(*layers as f64));
-                let used = memory(&[none.clone(), number]);
-                used.is_some_and(|(_, upper)| upper <= planned.memory_upper * 1.001)
-            };
-            let layers = (1..layers).find(enough);
-            return Recomputation { mode: Recompute::Full, layers, ..whole };
+            return Recomputation { mode: Recompute::Full, layers: (1..layers).find(enough), ..whole };
         }
         let some = stated == Recompute::Selective || shares.selective_share > 0.0 || shares.mlp_share > 0.0;
         let mode = if some { Recompute::Selective } else { Recompute::None };
-        Recomputation { mode, mlps: shares.mlp_share > 0.0, ..whole }
+        let instead = (some && !fits_without).then(|| (1..=layers).find(enough)).flatten();
+        Recomputation { mode, mlps: shares.mlp_share > 0.0, instead, ..whole }
     }
 }
 
@@ -420,6 +423,7 @@ fn training(scenario: &Scenario, parts: &Parts, options: &Options) -> Training {
         recompute_layers: recomputation.layers,
         recompute_mlps: recomputation.mlps,
         fits_without_recomputation: recomputation.fits_without,
+        layers_instead: recomputation.instead,
         optimizer: plan.optimizer.unwrap_or(Optimizer::Adam),
     }
 }

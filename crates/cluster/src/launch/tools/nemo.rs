@@ -81,7 +81,18 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         k.put_unchecked("model.num_moe_experts", count(experts.count))
             .put_unchecked("model.moe_router_topk", count(experts.per_token));
     }
-    match (t.recompute, t.recompute_layers) {
+    // Selective recomputation of NeMo frees only the scores of unfused attention.
+    let (recompute, layers) = match (t.recompute, t.layers_instead) {
+        (Recompute::Selective, Some(layers)) => {
+            draft.note(format!(
+                "NeMo recomputes {layers} whole layers instead of norms, activation functions and MLPs, so steps may take \
+                 longer than predicted"
+            ));
+            (Recompute::Full, Some(layers))
+        }
+        _ => (t.recompute, t.recompute_layers),
+    };
+    match (recompute, layers) {
         (Recompute::Full, None) => {
             k.put("model.activations_checkpoint_granularity", "full");
             k.put("model.activations_checkpoint_method", "uniform").put("model.activations_checkpoint_num_layers", 1);
@@ -91,14 +102,7 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
             k.put("model.activations_checkpoint_method", "block");
             k.put("model.activations_checkpoint_num_layers", layers.div_ceil(t.pp * t.vpp));
         }
-        (Recompute::Selective, _) => {
-            if !t.fits_without_recomputation {
-                let reason = "selective recomputation of NeMo frees only the scores of unfused attention, which is too \
-                              little; set recompute=full";
-                draft.reject("recompute", reason);
-            }
-            k.put("model.activations_checkpoint_granularity", "selective");
-        }
+        (Recompute::Selective, _) => drop(k.put("model.activations_checkpoint_granularity", "selective")),
         (Recompute::None | Recompute::Auto, _) => {
             k.put("model.activations_checkpoint_granularity", serde_json::Value::Null);
         }
