@@ -117,7 +117,7 @@ fn every_pair(library: &Library, mode: Mode, mut judge: impl FnMut(&str, &Parts)
 #[test]
 fn serving_without_queueing_matches_the_closed_form() {
     let library = shipped();
-    let mut worst = Deviations::default();
+    let (mut worst, mut pool_power) = (Deviations::default(), Deviations::default());
     let cases = every_pair(&library, Mode::Inference, |pair, parts| {
         let quiet =
             [("concurrency", "1"), ("dp", "1"), ("request_rate", "0"), ("requests", "3"), ("arrivals", "closed")];
@@ -135,12 +135,16 @@ fn serving_without_queueing_matches_the_closed_form() {
         sound(&scenario, &found);
         for name in ["tokens_per_sec", "ttft_ms", "tpot_ms", "p50_ms", "node_power_w"] {
             let (found, expected) = (metric(name, &scenario, &found), metric(name, &scenario, &closed));
-            worst.look(&format!("{name} of {pair}"), found, expected);
+            // The simulation also counts the time in which both pools of a lone request are idle.
+            let apart = name == "node_power_w" && scenario.base.pools().is_some();
+            let deviations = if apart { &mut pool_power } else { &mut worst };
+            deviations.look(&format!("{name} of {pair}"), found, expected);
         }
         true
     });
     assert!(cases >= 40, "{cases}");
     worst.within(0.03);
+    pool_power.within(0.1);
 }
 
 /// Every training workload on every target: with uniform hardware the time is that of the closed form, except where the

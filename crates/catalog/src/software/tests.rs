@@ -138,16 +138,16 @@ fn free_text_resolves_to_a_software_family_and_release() {
         ("PyTorch NVIDIA Release 24.04", "pytorch@2.2.0"),
         ("TensorRT-LLM 0.12", "tensorrt-llm@0.12.0"),
         ("NeuronX Distributed (SDK 2.16.0)", "neuronx-distributed@2.16.0"),
-        ("DeepSpeed 0.11.1", "deepspeed@0.9.0"),
+        ("DeepSpeed 0.11.1", "deepspeed@0.9.2"),
         ("llama.cpp build 6918 (2f68ce7cf)", "llama.cpp@b6325"),
         ("PyTorch 2.2.0", "pytorch@2.2.0"),
         ("Dynamo + SGLang", "sglang@0.5.23"),
-        ("Optimum Habana + DeepSpeed", "optimum-habana@1.20.0"),
+        ("Optimum Habana + DeepSpeed", "optimum-habana@1.21.2"),
         ("Ollama (llama.cpp)", "ollama"),
         ("Megatron-LM (TE 2.11)", "megatron-core@0.17.0"),
         ("Megatron-LM (PTD-P)", "megatron-lm-legacy@3.0"),
         ("transformers 4.46.0", "transformers@4.46.0"),
-        ("EasyContext (HF Accelerate + DeepSpeed ZeRO-3)", "deepspeed@0.18.0"),
+        ("EasyContext (HF Accelerate + DeepSpeed ZeRO-3)", "deepspeed@0.19.8"),
         ("vllm@0.20.1+transformers-5.8.1", "vllm@0.20.0"),
         ("sglang@main 43124cdd", "sglang@0.5.23"),
         ("sglang@nightly-dev-20260216-d3bae71e", "sglang@0.5.23"),
@@ -236,10 +236,10 @@ fn device_rules_select_traits_by_accelerator_class() {
     for (spec, class, tokens) in [
         ("vllm@0.8.0", H100, 8192.0),
         ("vllm@0.8.0", a100, 2048.0),
-        ("vllm@0.8.0", mi300, 2048.0),
+        ("vllm@0.8.0", mi300, 0.0),
         ("vllm@0.8.5", a100, 8192.0),
         ("vllm@0.9.0", a100, 2048.0),
-        ("vllm@0.9.0", mi300, 8192.0),
+        ("vllm@0.9.2", mi300, 8192.0),
         ("vllm@0.27.0", b200, 8192.0),
         ("vllm@0.28.0", b200, 16384.0),
         ("vllm@0.28.0", h200, 8192.0),
@@ -257,7 +257,7 @@ fn device_rules_select_traits_by_accelerator_class() {
     assert_eq!(training("megatron-core@0.6", &H100).default.attention, AttentionKernel::Flash2);
     let cuda = |release: &str| serving(&format!("llama.cpp@{release}"), &H100).decode_graphs;
     assert_eq!((cuda("b2413"), cuda("b2822")), (GraphCapture::None, GraphCapture::Full));
-    assert_eq!(serving("llama.cpp", &mi300).decode_graphs, GraphCapture::None);
+    assert_eq!(serving("llama.cpp@b6325", &mi300).decode_graphs, GraphCapture::None);
     assert_eq!(serving("llama.cpp", &class("Apple", "Apple silicon", 64.0)).decode_graphs, GraphCapture::Full);
 }
 
@@ -351,7 +351,7 @@ fn upgrade_lists_changed_traits_with_their_sources() {
     let (old, new) = (Software::find("vllm@0.10.2").unwrap(), Software::find("vllm@0.14.0").unwrap());
     let changes = old.difference(&new, &H100);
     let keys: Vec<&str> = changes.iter().map(|(own, _)| own.key).collect();
-    assert_eq!(keys, ["decode_graphs", "host", "host_with_drafts"]);
+    assert_eq!(keys, ["decode_graphs", "host", "host_with_drafts", "exchange"]);
     let (before, after) = &changes[0];
     assert_eq!((before.value.as_str(), after.value.as_str()), ("piecewise", "full"));
     assert_eq!(after.since.as_deref(), Some("0.11.0"));

@@ -380,7 +380,7 @@ fn older_releases_get_their_own_command_or_are_refused() {
     let new = launch("llama3.1-8b-serve", "vllm@0.8.5", &plain).unwrap();
     says(&new, &["vllm serve", "--data-parallel-size 8"]);
     let fp8 = [("precision", "fp8")];
-    refuses(launch("llama3.1-8b-serve", "vllm@0.2.0", &fp8), "--quantization", "since 0.4.1");
+    refuses(launch("llama3.1-8b-serve", "vllm@0.2.0", &fp8), "plan", "no kernels for fp8");
     let drafts = [("draft_tokens", "3"), ("draft_method", "ngram"), ("precision", "bf16")];
     refuses(launch("llama3.1-8b-serve", "vllm@0.6.3", &drafts), "--speculative-config", "since 0.8.2");
     let many = [("tp", "1"), ("attention_dp", "8"), ("ep", "8")];

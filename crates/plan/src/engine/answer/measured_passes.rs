@@ -27,7 +27,7 @@ const TRAINING: &str = "
 - name: here
   mode: training
   model: llama3.2-3b
-  software: torchtitan
+  software: torchtitan@0.2.2
   sequence: { prompt: 8192, generate: 0 }
   batch: { micro: 1, global: 1 }
   sharding: none
