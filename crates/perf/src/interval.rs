@@ -101,42 +101,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.810, 1.317, assumed 0.670, 1.201;
+    DenseOneDomain: "training, dense, one domain", stated 0.813, 1.327, assumed 0.685, 1.214;
     /// Dense models on NVIDIA devices across several fast domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.752, 1.267, assumed 0.750, 1.263;
+    DenseManyDomains: "training, dense, many domains", stated 0.768, 1.295, assumed 0.707, 1.277;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.560, 1.537, assumed 0.514, 1.516;
+    Experts: "training, mixture of experts", stated 0.550, 1.529, assumed 0.517, 1.529;
     /// Frozen base models with adapters (LoRA).
-    Adapters: "training, adapters", stated 0.828, 1.220, assumed 0.828, 1.220;
+    Adapters: "training, adapters", stated 0.839, 1.211, assumed 0.839, 1.211;
     /// Accelerators of other vendors with training measurements of several sources.
-    OtherVendors: "training, other accelerators", stated 0.442, 1.250, assumed 0.442, 1.250;
+    OtherVendors: "training, other accelerators", stated 0.437, 1.247, assumed 0.437, 1.247;
     /// Training on accelerators with few or no measurements: a stated prior. Published runs reach between a quarter of
     /// the efficiency of the nearest measured family and slightly more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.676, 1.625, assumed 0.677, 1.625;
+    CompiledEngine: "serving, compiled engine", stated 0.675, 1.634, assumed 0.676, 1.634;
     /// Native runtimes for few concurrent streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.474, 1.837, assumed 0.506, 1.601;
+    NativeRuntime: "serving, native runtime", stated 0.474, 1.835, assumed 0.479, 1.517;
     /// Python engines on NVIDIA devices: static batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.648, 1.733, assumed 0.375, 1.123;
+    PythonBatch: "serving, Python engine, static batch", stated 0.645, 1.592, assumed 0.416, 1.253;
     /// Python engines on NVIDIA devices: all requests queued at the start.
-    PythonOffline: "serving, Python engine, offline", stated 0.400, 1.480, assumed 0.358, 1.549;
+    PythonOffline: "serving, Python engine, offline", stated 0.402, 1.466, assumed 0.359, 1.550;
     /// Python engines on NVIDIA devices: behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.387, 2.237, assumed 0.334, 1.989;
+    PythonServer: "serving, Python engine, server", stated 0.342, 2.002, assumed 0.335, 1.999;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.597, 2.634, assumed 0.250, 1.870;
+    Cdna: "serving, CDNA", stated 0.526, 2.634, assumed 0.247, 1.878;
     /// Other accelerators with serving measurements.
-    OtherServing: "serving, other accelerators", stated 0.467, 1.867, assumed 0.409, 1.812;
+    OtherServing: "serving, other accelerators", stated 0.525, 2.010, assumed 0.365, 1.771;
     /// Serving on accelerators with few or no measurements: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token on NVIDIA devices.
-    Tpot: "TPOT", stated 0.655, 1.428, assumed 0.654, 1.418;
+    Tpot: "TPOT", stated 0.658, 1.411, assumed 0.658, 1.409;
     /// Time per output token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token with at most 32 concurrent requests.
-    LightTtft: "TTFT, at most 32 requests", stated 0.566, 2.825, assumed 0.575, 2.890;
+    LightTtft: "TTFT, at most 32 requests", stated 0.560, 2.740, assumed 0.587, 3.731;
     /// Time to first token with more concurrent requests; the measurements include overloaded and cold servers.
-    HeavyTtft: "TTFT, more requests", stated 0.336, 3.394, assumed 0.404, 3.702;
+    HeavyTtft: "TTFT, more requests", stated 0.349, 3.579, assumed 0.388, 4.130;
     /// Time to first token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }

@@ -144,7 +144,7 @@ fn free_text_resolves_to_a_software_family_and_release() {
         ("Dynamo + SGLang", "sglang@0.5.23"),
         ("Optimum Habana + DeepSpeed", "optimum-habana@1.21.2"),
         ("Ollama (llama.cpp)", "ollama"),
-        ("Megatron-LM (TE 2.11)", "megatron-core@0.17.0"),
+        ("Megatron-LM (TE 2.11)", "megatron-core@0.19.2"),
         ("Megatron-LM (PTD-P)", "megatron-lm-legacy@3.0"),
         ("transformers 4.46.0", "transformers@4.46.0"),
         ("EasyContext (HF Accelerate + DeepSpeed ZeRO-3)", "deepspeed@0.19.8"),
