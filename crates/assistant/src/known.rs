@@ -38,12 +38,22 @@ impl Known {
         self.targets_of(word).next().is_some()
     }
 
-    /// Targets whose name contains a word (in lower case), or only the one whose name it is exactly.
+    /// Targets named by a word (in lower case): the one with this name; else those with the word between the hyphens of
+    /// their name, so that `l4` is not `l40s-8`; else those whose name contains it. A trailing `*` matches any rest.
     pub fn targets_of<'k>(&'k self, word: &str) -> impl Iterator<Item = &'k KnownTarget> {
-        let word = word.trim_end_matches('*').to_owned();
-        let exact = self.targets.iter().any(|target| target.name.eq_ignore_ascii_case(&word));
-        self.targets.iter().filter(move |target| {
-            if exact { target.name.eq_ignore_ascii_case(&word) } else { contains_word(&word, &target.name) }
+        let (open, word) = (word.ends_with('*'), word.trim_end_matches('*').to_owned());
+        let exact = |name: &str| name.eq_ignore_ascii_case(&word);
+        let part = |name: &str| contains_part(&word, &name.to_lowercase());
+        let names = || self.targets.iter().map(|target| &*target.name);
+        let matching = match (open, names().any(exact), names().any(part)) {
+            (_, true, _) => Match::Exact,
+            (false, _, true) => Match::Part,
+            _ => Match::Within,
+        };
+        self.targets.iter().filter(move |target| match matching {
+            Match::Exact => target.name.eq_ignore_ascii_case(&word),
+            Match::Part => contains_part(&word, &target.name.to_lowercase()),
+            Match::Within => contains_word(&word, &target.name),
         })
     }
 
@@ -70,9 +80,47 @@ impl Known {
     }
 }
 
+/// How a word matches the names of targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Match {
+    /// It is the name.
+    Exact,
+    /// It consists of whole parts of the name.
+    Part,
+    /// It is contained in the name.
+    Within,
+}
+
+/// Whether a word consists of whole parts of a name between hyphens. Numbers are no parts, since every name ends with
+/// one.
+fn contains_part(word: &str, name: &str) -> bool {
+    let number = word.chars().all(|c| c.is_ascii_digit());
+    !number && format!("-{name}-").contains(&format!("-{word}-"))
+}
+
 /// Whether a name contains a word. A number alone does not count, since it would match too many names. An empty word,
 /// which remains of `*`, matches every name.
 fn contains_word(word: &str, name: &str) -> bool {
     let number = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
     !number && name.to_lowercase().contains(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_targets_by_whole_parts_before_substrings() {
+        let names = ["l40s-8", "l4-8", "h200-sxm-8", "h20-8", "tpu-v4-64", "tpu-v5e-256", "a100-sxm-80gb-8"];
+        let target = |name: &&str| KnownTarget { name: (*name).to_owned(), per_node: 8, nodes: 1 };
+        let known = Known { targets: names.iter().map(target).collect(), workloads: Vec::new() };
+        let named = |word: &str| -> Vec<&str> { known.targets_of(word).map(|target| target.name.as_str()).collect() };
+        assert_eq!(named("l4"), ["l4-8"]);
+        assert_eq!(named("h20"), ["h20-8"]);
+        assert_eq!(named("tpu-v5e"), ["tpu-v5e-256"]);
+        assert_eq!(named("h200-sxm-8"), ["h200-sxm-8"]);
+        assert_eq!(named("l4*"), ["l40s-8", "l4-8"]);
+        assert_eq!(named("a100"), ["a100-sxm-80gb-8"]);
+        assert_eq!(named("100"), Vec::<&str>::new());
+    }
 }

@@ -24,7 +24,7 @@ impl Words {
         let line = line.replace("what's", "what is").replace("how's", "how is").replace("n't", " not");
         let line = format!(" {line} ").replace(" whats ", " what is ").replace(" hows ", " how is ");
         let line: String = line.chars().map(|c| if matches!(c, '?' | '!' | '"' | '`') { ' ' } else { c }).collect();
-        let line = line.replace([',', ';'], " , ");
+        let line = line.replace([',', ';'], " , ").replace(" tpu v", " tpu-v").replace(" rtx ", " rtx-");
         let clean = |word: &str| word.trim_end_matches(['.', ':']).trim_end_matches("'s").trim_matches('\'').to_owned();
         Words(line.split_whitespace().map(clean).filter(|word| !word.is_empty()).collect())
     }

@@ -44,6 +44,13 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
             "no published acceptance rate of {method} for this model: assuming {:.2} for the first draft token",
             drafts.acceptance
         ));
+        if serving.draft_method == Some(DraftMethod::Mtp) {
+            notes.push(
+                "the catalog lists no multi-token-prediction layers of this model: the estimate assumes that it has them; \
+                 else set draft_method"
+                    .to_owned(),
+            );
+        }
     }
     if let Some(talk) = phase.conversations() {
         let prompt = Prompt::of(&talk, phase.shape.prompt, phase.shape.generate);
@@ -72,6 +79,14 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
              estimate assumes software that supports it"
                 .to_owned(),
         );
+    }
+    let software = &scenario.active_software;
+    let lacks = [
+        (groups > 1.0 && !software.serving.attention_dp, "attention groups (attention_dp)"),
+        (pools.is_some() && !software.serving.pools, "separate prefill and decode accelerators"),
+    ];
+    for (_, what) in lacks.iter().filter(|(lacks, _)| *lacks && !software.family_assumed) {
+        notes.push(format!("{} does not support {what}: the estimate assumes software that does", software.name));
     }
     if phase.spreads_experts() && model.is_moe() && groups > 1.0 && !scenario.active_software.serving.wide_ep {
         notes.push(format!(
