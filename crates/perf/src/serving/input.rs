@@ -203,6 +203,8 @@ pub struct Speculation {
     /// Cost of drafting one token relative to a step of the target model at batch 1 (for an MTP or EAGLE layer:
     /// 1 / layers).
     pub draft_cost: f64,
+    /// Bytes of the weights of the drafting layers or model, over all ranks of a replica.
+    pub draft_weight_bytes: f64,
 }
 
 /// Separate pools for prefill and decode (DistServe, arXiv 2401.09670; Splitwise, arXiv 2311.18677).
@@ -437,6 +439,15 @@ impl ServingInput {
     #[must_use]
     pub fn image_bytes(&self, layout: &Layout) -> f64 {
         self.images.map_or(0.0, |images| 2.0 * images.params / layout.tp.max(Count::ONE))
+    }
+
+    /// Bytes of the weights that draft tokens on a rank, which are sharded like the layers of the model.
+    #[must_use]
+    pub fn draft_bytes(&self, layout: &Layout) -> f64 {
+        if self.speculation.tokens <= 0.0 {
+            return 0.0;
+        }
+        self.speculation.draft_weight_bytes / (layout.tp * layout.attention_dp).max(1.0)
     }
 
     /// Clamps every count to the range in which the equations hold; realistic input is unchanged.

@@ -35,7 +35,7 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
     let acc = &input.accelerator;
     let usable_bytes = acc.capacity() * input.memory_utilization.clamp(0.05, 1.0);
     let reserve_bytes = c.reserve_bytes + c.reserve_share * acc.mem_bytes;
-    let weight_bytes = shape.resident_bytes + input.image_bytes(layout);
+    let weight_bytes = shape.resident_bytes + input.image_bytes(layout) + input.draft_bytes(layout);
     let free_bytes = usable_bytes - reserve_bytes - weight_bytes;
     // Beams share the KV cache of the prompt, but not that of the output.
     // A scheduler without preemption reserves the whole output at admission; a paged one allocates it as it grows.

@@ -10,6 +10,7 @@ use super::shape::Shape;
 use super::{ServingEstimate, kv};
 use crate::constants::Constants;
 use atlas_core::count::Count;
+use atlas_core::math;
 
 /// Parts of the mean prompt.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,11 +67,10 @@ pub fn prefix_cache_hits(
     let own = input.isl - prompt.shared + 0.5 * input.osl;
     let free = (room.tokens - prompt.shared - running * own).max(0.0);
     let slower = input.kv_tiers.map(|tier| tier.bytes.max(0.0) / token * groups);
-    // Without routing by prefix, every replica sees all conversations, but holds the last turn of its share of them
-    // only.
+    // Without routing by prefix, every replica sees all conversations, and holds the last of their turns that it served.
     let (seen, here) = match input.prefix_aware_routing {
         true => (conversations.count / replicas, 1.0),
-        false => (f64::from(conversations.count), 1.0 / replicas),
+        false => (f64::from(conversations.count), history_share(conversations.turns, 1.0 / replicas)),
     };
     let wanted = (seen * context).max(1e-9);
     let mut tier_shares = [0.0; 4];
@@ -91,6 +91,19 @@ pub fn prefix_cache_hits(
         .map(|(share, tier)| share * prompt.history * token / tier.bandwidth.max(1e6))
         .sum();
     PrefixCacheHits { share: (common + earlier * prompt.history) / input.isl.max(1.0), tier_shares, loading }
+}
+
+/// Share of the earlier turns that a replica holds, if it serves every turn with probability `served`.
+///
+/// The last turn that it served is k turns back with probability p (1 - p)^(k - 1). After n turns, it holds
+/// n - (q / p) (1 - q^n) of them on average (q = 1 - p). The mean over the turns of a conversation weights each with the
+/// length of its history.
+fn history_share(turns: f64, served: f64) -> f64 {
+    let before = (turns - 1.0).max(1.0);
+    let odds = (1.0 - served) / served;
+    let held = |n: f64| 1.0 - math::powf(1.0 - served, n);
+    let total = 0.5 * before * (before + 1.0);
+    1.0 - odds * (before - odds * held(before)) / total
 }
 
 /// Estimates with cached prompts. Two iterations, since the running sequences determine the memory left for the cache.
@@ -129,6 +142,22 @@ mod tests {
         assert!((prompt.history - 2.0 * (prompt.new + 300.0)).abs() < 1e-9);
         let single = Prompt::of(&Conversations { turns: 1.0, ..conversations(1) }, 4000.0, 300.0);
         assert_eq!((single.history, single.new), (0.0, 3500.0));
+    }
+
+    #[test]
+    fn random_routing_finds_the_turns_that_the_replica_served() {
+        for (turns, replicas) in [(2_u32, 2_u32), (10, 2), (10, 8), (5, 1)] {
+            let p = 1.0 / f64::from(replicas);
+            let (mut found, mut all) = (0.0, 0.0);
+            for turn in 2..=turns {
+                for back in 1..turn {
+                    found += p * (1.0 - p).powi(back as i32 - 1) * f64::from(turn - back);
+                }
+                all += f64::from(turn - 1);
+            }
+            let share = history_share(f64::from(turns), p);
+            assert!((share - found / all).abs() < 1e-9, "{turns} {replicas}: {share} {}", found / all);
+        }
     }
 
     #[test]

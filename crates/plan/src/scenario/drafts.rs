@@ -34,6 +34,12 @@ impl Scenario {
                 .model
                 .as_ref()
                 .map_or(0.0, |model| cost(model, stated.draft_method, stated.draft_params_b.unwrap_or(DRAFT_PARAMS_B))),
+            draft_weight_bytes: self.model.as_ref().map_or(0.0, |model| {
+                let formats = &phase.serving_defaults.formats;
+                let layer = if model.is_moe() { formats.expert_bytes } else { formats.dense_bytes };
+                let params_b = stated.draft_params_b.unwrap_or(DRAFT_PARAMS_B);
+                weights(model, stated.draft_method, params_b, layer)
+            }),
         }
     }
 
@@ -58,5 +64,24 @@ fn cost(model: &Architecture, method: Option<DraftMethod>, params_b: f64) -> f64
         Some(DraftMethod::Eagle3) => layer + f64::from(model.vocab).min(DRAFT_VOCABULARY) * model.hidden / active,
         Some(DraftMethod::DraftModel) => 1e9 * params_b / active,
         Some(DraftMethod::Ngram) => 0.0,
+    }
+}
+
+/// Bytes of the weights that draft tokens, besides those of the model. A layer for multi-token prediction is stored like
+/// the other layers, with `layer` bytes per weight, and shares embedding and output layer with the model; trained draft
+/// layers and draft models have 16 bit.
+fn weights(model: &Architecture, method: Option<DraftMethod>, params_b: f64, layer: f64) -> f64 {
+    let embedding = model.vocab * model.hidden;
+    let mean_layer = (model.params() - 2.0 * embedding).max(0.0) / model.layers.max(Count::ONE);
+    match method {
+        Some(DraftMethod::Mtp) => (mean_layer + 2.0 * model.hidden * model.hidden) * layer,
+        // One dense layer that reads the hidden states of three layers of the model (arXiv 2503.01840, section 3.1).
+        Some(DraftMethod::Eagle3) => {
+            let own = 4.0 * model.hidden * model.hidden + model.mlp_params(f64::from(model.ffn));
+            let fused = 3.0 * model.hidden * model.hidden;
+            2.0 * (own + fused + f64::from(model.vocab).min(DRAFT_VOCABULARY) * model.hidden)
+        }
+        Some(DraftMethod::DraftModel) => 2e9 * params_b,
+        None | Some(DraftMethod::Ngram) => 0.0,
     }
 }
