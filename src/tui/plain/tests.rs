@@ -147,8 +147,8 @@ fn plain_mode_shows_ratio_changes_in_points_and_ranges_around_values() {
     let text = plain.answer("");
     // The range is computed from the unrounded value.
     let rounded = text.split("TTFT: ").nth(1).and_then(|rest| rest.split_once(" ms; 90 % range "));
-    let (value, range) = rounded.expect("a TTFT with its range");
-    let low: f64 = range.split(' ').next().and_then(|low| low.parse().ok()).expect("a number");
+    let (value, range) = rounded.unwrap();
+    let low: f64 = range.split(' ').next().and_then(|low| low.parse().ok()).unwrap();
     assert!(value.parse::<f64>().is_ok_and(|value| low < value), "{text}");
     let text = plain.answer("tp=8");
     assert!(text.contains(" pt compared with"), "{text}");

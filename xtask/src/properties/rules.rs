@@ -129,8 +129,8 @@ fn conserved(drawn: &Drawn) -> Option<Result<(), String>> {
         return None;
     }
     let made = serving.requests_per_sec * shape.generate;
-    // Without output tokens, throughput counts prompt tokens.
-    let read = serving.requests_per_sec * shape.prompt;
+    // Without output tokens, throughput counts prompt tokens, including those of images.
+    let read = serving.requests_per_sec * (shape.prompt + drawn.scenario.image_tokens(&drawn.scenario.base));
     // With prefill only, each request has one token, its first.
     let first = drawn.scenario.get(Knob::Load) == Setting::Choice("prefill-only".into());
     let one = first && near(serving.requests_per_sec, rate(&drawn.answer));

@@ -95,20 +95,19 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: co
     if !i.software.overlap_data {
         return t.per_step + m * t.per_micro;
     }
-    let hide = |traffic: f64, beside: f64, slowdown: f64| {
-        let hidden = traffic.min(c.overlap_share * beside);
-        traffic - hidden + slowdown * hidden
-    };
+    let hidden = |traffic: f64, beside: f64| traffic.min(c.overlap_share * beside);
+    let exposed = |traffic: f64, hidden: f64, slowdown: f64| traffic - hidden + slowdown * hidden;
     // Per-step traffic: gradients of interleaved chunks become ready one by one while the pipeline drains.
     let draining = if i.vpp > 1.0 { f64::from(i.pp).min(m) } else { 1.0 };
     // Fully sharded models share SMs and links with their own gathers. In other cases the traffic is low.
-    let fully = i.persistent_sharding() == Sharding::Zero3;
-    let slowdown = if fully { c.overlap_slowdown } else { 0.0 };
+    let slowdown = if i.persistent_sharding() == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
     // Gathered weights are exposed unless the software overlaps them with the next forward pass.
     let waited = if i.software.overlap_parameters { 0.0 } else { t.gather };
-    // Gradients of a micro-batch are reduced during its backward pass.
-    let beside = if fully { micro } else { once };
-    waited + hide(t.per_step - waited, once * draining, slowdown) + m * hide(t.per_micro, beside, slowdown)
+    let each = hidden(t.per_micro, micro);
+    // Traffic of a micro-batch uses the same computation.
+    let left = (once * draining - each / c.overlap_share.max(1e-9)).max(0.0);
+    let rest = t.per_step - waited;
+    waited + exposed(rest, hidden(rest, left), slowdown) + m * exposed(t.per_micro, each, c.overlap_slowdown)
 }
 
 /// The resolved recomputation, and the resulting memory.
