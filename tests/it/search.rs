@@ -174,8 +174,10 @@ fn optimize_record_reproduces_the_same_result() {
     let mut run = vec!["run", "--target", "h100x32", "--workload", "train"];
     let text = std::fs::read_to_string(dir.path().join(record)).unwrap();
     let written: Value = serde_json::from_str(&text).unwrap();
-    let set: Vec<String> =
+    let mut set: Vec<String> =
         written["set"].as_array().unwrap().iter().map(|set| format!("--set={}", set.as_str().unwrap())).collect();
+    // Records of version 0.1 have a field for the micro-batch.
+    set.push(format!("--set=microbatch={}", written["knobs"]["microbatch"]));
     run.extend(set.iter().map(String::as_str));
     let ran = json(dir.path(), &run);
     assert_eq!(ran["record"]["tokens_per_sec"].as_f64().unwrap(), best);

@@ -85,3 +85,39 @@ fn weights(model: &Architecture, method: Option<DraftMethod>, params_b: f64, lay
         None | Some(DraftMethod::Ngram) => 0.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use crate::engine::estimate;
+    use crate::knob::{Knob, KnobValues as _, Overrides, assignment};
+    use crate::scenario::{Parts, Scenario};
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    #[test]
+    fn weights_of_draft_layers_and_models_need_memory() {
+        let library = Library::load(&Sources::built_in(), None);
+        let weights = |workload: &str, set: &[&str]| {
+            let parts = Parts::find(&library, "h200-sxm-8", workload).unwrap();
+            let mut overrides = Overrides::new();
+            for text in set {
+                let (knob, value) = assignment(text).unwrap();
+                overrides.insert(knob, Knob::parse(knob, &value, &[]).unwrap());
+            }
+            let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+            estimate(&scenario).detail.unwrap().memory.parts.part("weights")
+        };
+        // A layer of DeepSeek-V3 has 11.5 billion weights in fp8, over 8 accelerators.
+        let mtp = ["concurrency=4", "draft_method=mtp", "draft_tokens=1"];
+        let added = weights("deepseek-v3-serve", &mtp) - weights("deepseek-v3-serve", &["concurrency=4"]);
+        assert!((1.2e9..1.7e9).contains(&added), "{added}");
+        // A draft model of 8 billion weights in 16 bit, over 4 accelerators.
+        let model = ["tp=4", "draft_method=draft-model", "draft_tokens=3", "draft_params_b=8"];
+        let added = weights("llama3.1-70b-serve", &model) - weights("llama3.1-70b-serve", &["tp=4"]);
+        assert!((added / 4e9 - 1.0).abs() < 0.01, "{added}");
+        let lookup = ["tp=4", "draft_method=ngram", "draft_tokens=3"];
+        assert_eq!(weights("llama3.1-70b-serve", &lookup), weights("llama3.1-70b-serve", &["tp=4"]));
+    }
+}
