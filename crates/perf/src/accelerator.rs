@@ -144,6 +144,11 @@ impl Generation {
 
     /// Whether steps can be captured and replayed as graphs.
     pub const fn captures_graphs(self) -> bool {
+        self.uses_nccl()
+    }
+
+    /// Whether collectives run in NCCL or its port to ROCm (RCCL).
+    pub const fn uses_nccl(self) -> bool {
         self.runs_reference_kernels() || matches!(self, Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4)
     }
 }

@@ -4,7 +4,7 @@
 //! Message sizes follow nccl-tests: `bytes` is the full vector (all-reduce: the vector of each rank; all-gather and
 //! reduce-scatter: the gathered vector; all-to-all: the total that one rank sends).
 
-use crate::accelerator::{Accelerator, Bridge, Generation};
+use crate::accelerator::{Accelerator, Bridge};
 use crate::constants::Constants;
 use atlas_core::math;
 use atlas_core::network::Network;
@@ -50,17 +50,7 @@ impl Fabric {
             congestion: c.congestion,
             network: Network { oversubscription, ..acc.network },
             pair_share: if acc.switched { 1.0 } else { 1.0 / (acc.domain - 1.0).max(1.0) },
-            ring_gathers: matches!(
-                acc.generation,
-                Generation::Volta
-                    | Generation::Workstation
-                    | Generation::Ampere
-                    | Generation::Hopper
-                    | Generation::Blackwell
-                    | Generation::Cdna2
-                    | Generation::Cdna3
-                    | Generation::Cdna4
-            ),
+            ring_gathers: acc.generation.uses_nccl(),
             bridge: acc.bridge.map(|bridge| Bridge { bw: acc.effective_link_bw(bridge.bw, c), ..bridge }),
         }
     }
