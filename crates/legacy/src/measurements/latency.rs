@@ -286,18 +286,25 @@ fn scripts(record: &mut Record, row: &Row, shape: Option<&Shape>, device: Option
     }
 }
 
-/// Excludes rows whose TTFT and TPOT are identical to those of another row. The row with the fewest inferred and
-/// assumed cells is kept.
+/// Excludes rows that state a measurement of another row: the same accelerator, with a TTFT and a TPOT that are equal as
+/// far as both are stated (one list rounds what another copies in full). The row with the fewest inferred and assumed
+/// cells is kept.
 pub(super) fn duplicates(records: &mut [Record]) {
-    let mut groups: HashMap<(String, String), Vec<usize>> = HashMap::new();
-    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
+    let mut groups: HashMap<String, Vec<Vec<(usize, [Decimal; 2])>>> = HashMap::new();
     for (at, record) in records.iter().enumerate() {
-        let key = (record.text("ttft_ms").to_owned(), record.text("tpot_ms").to_owned());
-        if digits(&key.0) >= 5 && digits(&key.1) >= 5 {
-            groups.entry(key).or_default().push(at);
+        let Some(ttft) = Decimal::parse(record.text("ttft_ms")) else { continue };
+        let Some(tpot) = Decimal::parse(record.text("tpot_ms")) else { continue };
+        let same = |[other_ttft, other_tpot]: &[Decimal; 2]| match (ttft.agrees(other_ttft), tpot.agrees(other_tpot)) {
+            (Some(first), Some(second)) => first + second >= COMMON_DIGITS,
+            _ => false,
+        };
+        let of_accelerator = groups.entry(record.text("accelerator").to_owned()).or_default();
+        match of_accelerator.iter_mut().find(|group| group.iter().any(|(_, values)| same(values))) {
+            Some(group) => group.push((at, [ttft, tpot])),
+            None => of_accelerator.push(vec![(at, [ttft, tpot])]),
         }
     }
-    for group in groups.values().filter(|group| group.len() > 1) {
+    for group in groups.values().flatten().filter(|group| group.len() > 1) {
         // Prefers rows that are not excluded already. Among equals, the first is kept.
         let worth = |at: usize| {
             records.get(at).map_or((true, usize::MAX, usize::MAX), |record| {
@@ -305,13 +312,42 @@ pub(super) fn duplicates(records: &mut [Record]) {
                 (record.is_excluded(), inferred, assumed)
             })
         };
-        let Some(best) = group.iter().copied().min_by_key(|at| (worth(*at), *at)) else { continue };
+        let members = || group.iter().map(|(at, _)| *at);
+        let Some(best) = members().min_by_key(|at| (worth(*at), *at)) else { continue };
         let id = records.get(best).map_or_else(String::new, |record| record.text("id").to_owned());
-        for at in group.iter().filter(|at| **at != best) {
-            if let Some(record) = records.get_mut(*at) {
+        for at in members().filter(|at| *at != best) {
+            if let Some(record) = records.get_mut(at) {
                 record.exclude(format!("duplicate of {id}"));
             }
         }
+    }
+}
+
+/// Number of digits of TTFT and TPOT together that two rows of one accelerator must share to count as one measurement.
+/// Of 10^6 pairs of different measurements, fewer than one in ten shares that many.
+const COMMON_DIGITS: usize = 8;
+
+/// A decimal number as it is written.
+#[derive(Clone, Copy)]
+struct Decimal {
+    value: f64,
+    digits: usize,
+    places: i32,
+}
+
+impl Decimal {
+    fn parse(text: &str) -> Option<Decimal> {
+        let value: f64 = text.parse().ok()?;
+        let places = text.split_once('.').map_or(0, |(_, places)| places.len());
+        let digits = text.trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit).count();
+        Some(Decimal { value, digits, places: i32::try_from(places).ok()? })
+    }
+
+    /// Returns the number of digits of the shorter of two numbers if the longer, rounded to these digits, equals it.
+    fn agrees(&self, other: &Decimal) -> Option<usize> {
+        // Copies of a double in full differ in the last digit.
+        let half_unit = 0.5 * 10f64.powi(-self.places.min(other.places)) + 1e-12 * self.value.abs();
+        ((self.value - other.value).abs() <= half_unit).then(|| self.digits.min(other.digits))
     }
 }
 
@@ -387,5 +423,23 @@ mod tests {
         let mut both = [squared, stated];
         duplicates(&mut both);
         assert!(both[0].is_excluded() && !both[1].is_excluded());
+    }
+
+    #[test]
+    fn a_rounded_copy_of_a_measurement_is_excluded() {
+        let row = |id: &str, metrics: &str| {
+            converted(&format!(
+                "s,{id},{FROM},sglang,0.5.9,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,1024,8,1,1,1,8,{metrics}"
+            ))
+        };
+        let excluded = |first: &str, second: &str| {
+            let mut rows = [row("x", first), row("y", second)];
+            duplicates(&mut rows);
+            rows.map(|row| row.is_excluded())
+        };
+        assert_eq!(excluded("765.4942006920464,13.342251993056447", "765.49,13.34"), [false, true], "rounded");
+        assert_eq!(excluded("440.60590355220484,12.17", "440.6059035522048,12.17"), [false, true], "last digit");
+        assert_eq!(excluded("765.4942006920464,13.342251993056447", "765.49,13.35"), [false, false], "another TPOT");
+        assert_eq!(excluded("765.49,13.34", "765,13"), [false, false], "too few digits in common");
     }
 }
