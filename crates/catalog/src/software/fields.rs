@@ -60,6 +60,7 @@ word_values! {
     GradientFormat: GradientFormat::WORDS;
     WeightCopies: WeightCopies::WORDS;
     Regather: Regather::WORDS;
+    ShardCopies: ShardCopies::WORDS;
     Accumulation: Accumulation::WORDS;
     Batching: Batching::WORDS;
     DecodeAttention: DecodeAttention::WORDS;
@@ -276,6 +277,7 @@ section! {
         most_offload: CpuOffload, "the most that host memory may hold";
         zero_bubble: bool, "pipelines may split backward passes (zero bubble)";
         regather: Regather, "when fully sharded weights are gathered";
+        shard_copies: ShardCopies, "what fully sharded training copies on the compute stream";
         sequence_parallel: bool, "sequence parallelism with tensor parallelism, by default";
         int8: bool, "GEMMs can run in int8";
         accumulation: Accumulation, "how gradient accumulation works";

@@ -3,6 +3,7 @@
 use super::adapters::Adapters;
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
+use crate::traits::ShardCopies;
 use crate::vision::Images;
 use atlas_core::count::Count;
 use atlas_core::plan::{ContextExchange, Optimizer, PipelineSchedule as Schedule, Recompute, Sharding};
@@ -135,6 +136,8 @@ pub struct Software {
     /// Weight gradients are accumulated in fp32 by the GEMM that computes them or as part of their reduction. Otherwise
     /// they are accumulated afterwards, weight by weight (`BF16_Optimizer.update_hp_grads`).
     pub fused_sums: bool,
+    /// What fully sharded training copies on the stream that computes.
+    pub shard_copies: ShardCopies,
     /// Selective recomputation also recomputes every second matrix multiplication.
     pub alternate_recompute: bool,
 }
@@ -158,6 +161,7 @@ impl Default for Software {
             overlap_parameters: true,
             dropout: false,
             fused_sums: true,
+            shard_copies: ShardCopies::None,
             alternate_recompute: false,
         }
     }

@@ -12,6 +12,7 @@ use crate::constants::Constants;
 use crate::memory;
 use crate::memory::{LocalParams, MemoryBreakdown, PeakStages};
 use crate::roofline;
+use crate::traits::ShardCopies;
 
 /// Resolves the recomputation: as stated, or the minimum for which the upper bound on memory fits. [`Recompute::Auto`]
 /// starts with no recomputation, [`Recompute::Selective`] with the cheap operators. MLPs are added next, then whole
@@ -52,7 +53,7 @@ fn host_excess(device: f64, host: f64) -> f64 {
     device * ((1.0 + r4).sqrt().sqrt() - 1.0)
 }
 
-/// Time of accumulating weight gradients in fp32 per micro-batch, s.
+/// Time of accumulating weight gradients, or of copying sharded weights and gradients, per micro-batch, s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct AccumulationTime {
     /// Mean layer.
@@ -62,9 +63,12 @@ pub struct AccumulationTime {
 }
 
 /// Time of accumulating gradients. A fused sum is read and written once, less the 2 bytes of the 16-bit result that the
-/// GEMM's traffic already includes. Fully sharded gradients are reduced instead.
+/// GEMM's traffic already includes. Fully sharded gradients are reduced instead, for which software copies them.
 pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> AccumulationTime {
-    if i.persistent_sharding() == Sharding::Zero3 || i.micro_batches() <= 1.0 {
+    if i.persistent_sharding() == Sharding::Zero3 {
+        return shard_copies(i, c, local);
+    }
+    if i.micro_batches() <= 1.0 {
         return AccumulationTime::default();
     }
     let each = if i.software.fused_sums {
@@ -77,6 +81,29 @@ pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Ac
     let local = local.trained(i);
     let layers = (i.arch.depth() / i.pp).max(1e-9);
     AccumulationTime { layer: seconds(local.dense + local.experts) / layers, head: seconds(local.embedding) }
+}
+
+/// Time of the copies that the software makes of fully sharded weights and gradients. Each copy reads and writes memory.
+fn shard_copies(i: &TrainingInput, c: &Constants, local: &LocalParams) -> AccumulationTime {
+    let gathered = i.packed_bytes.unwrap_or(2.0);
+    // Per weight, and per trained weight. Weights are gathered for the forward and for the backward pass.
+    let [each, trained_each] = match i.software.shard_copies {
+        ShardCopies::None => return AccumulationTime::default(),
+        ShardCopies::Gradients => [0.0, 4.0],
+        ShardCopies::WeightsAndGradients => [4.0 * gathered, 2.0 + i.reduced_bytes()],
+    };
+    let trained = local.trained(i);
+    let copied = |params: f64, trained: f64, replicas: f64| {
+        if replicas > 1.0 { params * each + trained * trained_each } else { 0.0 }
+    };
+    let replicas = i.copies() * i.dp * i.cp;
+    let expert_replicas = replicas * i.tp / (i.ep * i.etp).max(1.0);
+    let seconds = |bytes: f64| roofline::memory_seconds(&i.accelerator, c, bytes);
+    let layers = (i.arch.depth() / i.pp).max(1e-9);
+    let of_layers =
+        copied(local.dense, trained.dense, replicas) + copied(local.experts, trained.experts, expert_replicas);
+    let of_head = copied(local.embedding, trained.embedding, replicas);
+    AccumulationTime { layer: seconds(of_layers) / layers, head: seconds(of_head) }
 }
 
 /// Number of collectives that the host launches per layer and micro-batch.

@@ -7,6 +7,7 @@ use super::*;
 use crate::accelerator::{Accelerator, Generation};
 use crate::arch::Architecture;
 use crate::constants::Constants;
+use crate::traits::ShardCopies;
 use atlas_core::count::Count;
 
 mod layouts;
@@ -279,6 +280,28 @@ fn unfused_gradient_accumulation_adds_constant_time_per_micro_batch() {
     let bytes = 20.0 * i.arch.params() * 16.0;
     let expected = bytes / (i.accelerator.mem_bw * c.memory_fraction);
     assert!((extra(128.0) / expected - 1.0).abs() < 0.02, "{} {expected}", extra(128.0));
+}
+
+#[test]
+fn copies_of_sharded_weights_and_gradients_take_their_memory_traffic_in_every_micro_batch() {
+    let c = Constants::default();
+    let of = |shard_copies, sharding, global| {
+        let software = Software { shard_copies, ..Software::default() };
+        let i = TrainingInput { software, global, sharding, reduce_bytes: Some(4.0), ..TrainingInput::default() };
+        estimate(&i, &c)
+    };
+    let extra = |copies, global| {
+        of(copies, Sharding::Zero3, global).time.total() - of(ShardCopies::None, Sharding::Zero3, global).time.total()
+    };
+    let i = TrainingInput::default();
+    // Eight ranks: one micro-batch, and four.
+    for (copies, bytes) in [(ShardCopies::Gradients, 4.0), (ShardCopies::WeightsAndGradients, 14.0)] {
+        let expected = bytes * i.arch.params() / (i.accelerator.mem_bw * c.memory_fraction);
+        assert!((extra(copies, 8.0) / expected - 1.0).abs() < 0.05, "{copies:?} {} {expected}", extra(copies, 8.0));
+        assert!((extra(copies, 32.0) / extra(copies, 8.0) - 4.0).abs() < 0.05, "{copies:?}");
+        let replicated = [copies, ShardCopies::None].map(|copies| of(copies, Sharding::Zero1, 8.0).step_seconds);
+        assert_eq!(replicated.first(), replicated.last(), "only ZeRO-3 copies");
+    }
 }
 
 #[test]

@@ -74,6 +74,17 @@ words! {
         OncePerStep = "once-per-step",
     }
 
+    /// What fully sharded training copies on the stream that computes, besides communicating on others.
+    ShardCopies {
+        /// Nothing: weights are gathered where layers read them, and gradients reduced where layers write them.
+        None = "none",
+        /// Gradients: they are concatenated into the buffer that is reduced.
+        Gradients = "gradients",
+        /// Gathered weights are copied out of the communication buffer, and gradients into another in the format of the
+        /// reduction.
+        WeightsAndGradients = "weights-and-gradients",
+    }
+
     /// How a global batch that exceeds the micro-batches of all ranks is handled by default.
     Accumulation {
         /// Gradients are accumulated over micro-batches.
@@ -190,6 +201,8 @@ pub struct TrainingTraits {
     pub zero_bubble: bool,
     /// When fully sharded weights are gathered.
     pub regather: Regather,
+    /// What fully sharded training copies on the stream that computes.
+    pub shard_copies: ShardCopies,
     /// Norms and residuals are split over tensor-parallel ranks by default.
     pub sequence_parallel: bool,
     /// int8 matrix multiplications are supported.
@@ -229,6 +242,7 @@ impl Default for TrainingTraits {
             most_offload: CpuOffload::Parameters,
             zero_bubble: true,
             regather: Regather::EveryMicroBatch,
+            shard_copies: ShardCopies::None,
             sequence_parallel: true,
             int8: false,
             accumulation: Accumulation::MicroBatches,

@@ -456,6 +456,7 @@ impl Scenario {
             overlap_parameters: gradients && overlap(switches.overlap_data, t.overlap_parameters.applies(sharding)),
             dropout: t.dropout,
             fused_sums: t.gradient_sums.fused(Precision::from(self.format(phase))),
+            shard_copies: t.shard_copies,
             alternate_recompute: t.selective_recompute == SelectiveRecompute::AlternateProducts,
         }
     }
