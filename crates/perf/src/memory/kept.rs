@@ -34,7 +34,13 @@ impl KeptActivations {
         // recomputation recomputes norms and activation functions, so their outputs are not kept.
         let kept = if i.precision.is_narrow() { i.precision.bytes() } else { 2.0 };
         let again = recompute == Recompute::Selective;
-        let products = if again && i.software.alternate_recompute { 0.5 } else { 1.0 };
+        // Shares of the outputs of dense and grouped products that are kept.
+        let how = i.software.selective_recompute;
+        let (products, grouped) = match (again && how.alternates(), i.precision.is_narrow()) {
+            (false, _) => (1.0, 1.0),
+            (true, true) => (1.0 - how.share_of_8_bit(), 1.0 - how.share_of_grouped()),
+            (true, false) => (0.5, 1.0 - how.share_of_grouped()),
+        };
         let masks = if i.software.dropout { a.hidden / split } else { 0.0 };
         let plain = input + if again { 0.0 } else { kept * a.hidden / split } + masks;
         let kv = a.kv_heads.max(i.tp) * a.head_dim * 2.0;
@@ -42,9 +48,10 @@ impl KeptActivations {
         let qkv = products * 2.0 * (a.q_width() + gate + kv) / i.tp;
         let attention_out = (2.0 + if kept < 2.0 { kept } else { 0.0 }) * a.v_width() / i.tp;
         let (ups, routed) = (a.mlp_matrices() - 1.0, a.top_k * i.imbalance);
-        let width = products * 2.0 * ups + if again { 0.0 } else { kept };
+        let width = |products: f64| products * 2.0 * ups + if again { 0.0 } else { kept };
         // A routed copy keeps its input, the up-projections and the output of the activation function.
-        let mixture = routed * (kept * a.expert_width() + width * a.moe_ffn) / split + width * a.shared_ffn / i.tp;
+        let mixture = routed * (kept * a.expert_width() + width(grouped) * a.moe_ffn) / split
+            + width(products) * a.shared_ffn / i.tp;
         // Scores, softmax and dropout of unfused attention: 5 bytes per head and pair of positions.
         let scores = if i.software.fused_attention || recompute == Recompute::Selective {
             4.0 * a.heads / i.tp
@@ -57,7 +64,7 @@ impl KeptActivations {
         KeptActivations {
             attention: plain + qkv + attention_out + scores + indexer,
             linear: plain + linear,
-            mlp: plain + width * a.ffn / i.tp,
+            mlp: plain + width(products) * a.ffn / i.tp,
             mixture: plain + mixture,
         }
     }

@@ -3,7 +3,7 @@
 use super::adapters::Adapters;
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
-use crate::traits::ShardCopies;
+use crate::traits::{SelectiveRecompute, ShardCopies};
 use crate::vision::Images;
 use atlas_core::count::Count;
 use atlas_core::plan::{ContextExchange, Optimizer, PipelineSchedule as Schedule, Recompute, Sharding};
@@ -138,8 +138,8 @@ pub struct Software {
     pub fused_sums: bool,
     /// What fully sharded training copies on the stream that computes.
     pub shard_copies: ShardCopies,
-    /// Selective recomputation also recomputes every second matrix multiplication.
-    pub alternate_recompute: bool,
+    /// What selective recomputation recomputes besides cheap operators.
+    pub selective_recompute: SelectiveRecompute,
 }
 
 impl Default for Software {
@@ -162,7 +162,7 @@ impl Default for Software {
             dropout: false,
             fused_sums: true,
             shard_copies: ShardCopies::None,
-            alternate_recompute: false,
+            selective_recompute: SelectiveRecompute::AttentionCore,
         }
     }
 }

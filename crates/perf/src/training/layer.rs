@@ -4,6 +4,7 @@ use super::adapters::Adapters;
 use super::terms::{Class, OperatorSink, OperatorTime, Operators};
 use super::{Plan, Software, TrainingInput};
 use crate::accelerator::{Generation, Precision};
+use crate::arch::Attention;
 use crate::constants::Constants;
 use crate::ops;
 use crate::ops::{Op, OpList, OpName, Slice, Work};
@@ -229,16 +230,52 @@ fn with_unpacking(i: &TrainingInput, c: &Constants, g: &Gemm, packed: f64, plain
     PassTimes { forward: plain.forward + seconds, backward: plain.backward + seconds, weights: plain.weights }
 }
 
+/// Share of a matrix multiplication's forward pass that is recomputed if every second one is. PyTorch counts the
+/// products of a layer one by one: queries, keys, values, output, gate, up, down.
+fn alternate_share(i: &TrainingInput, name: OpName, gemm: &Gemm, precision: Precision) -> f64 {
+    let (a, how) = (&i.arch, i.software.selective_recompute);
+    let gated = a.mlp_matrices() > 2.0;
+    match name {
+        _ if gemm.batch > 1.0 => how.share_of_grouped(),
+        _ if precision.is_narrow() => how.share_of_8_bit(),
+        OpName::QueryKeyValue if matches!(a.attention, Attention::Grouped) => {
+            let keys = a.kv_heads * a.head_dim;
+            keys / (a.q_width() + 2.0 * keys)
+        }
+        OpName::OutputProjection => 1.0,
+        OpName::MlpUp | OpName::SharedUp => {
+            if gated {
+                0.5
+            } else {
+                0.0
+            }
+        }
+        OpName::MlpDown | OpName::SharedDown => {
+            if gated {
+                0.0
+            } else {
+                1.0
+            }
+        }
+        _ => 0.5,
+    }
+}
+
 /// Share of an operator's forward pass that is recomputed.
-fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
+fn recomputed(i: &TrainingInput, plan: Plan, op: &Op, precision: Precision) -> f64 {
+    let software = &i.software;
     let cheap = match op.name {
         // Fused attention always recomputes its scores. Otherwise, selective recomputation recomputes the cheap
         // operators.
         OpName::Attention if !software.fused_attention => 1.0,
         OpName::Logits => 0.0,
-        _ if software.alternate_recompute && matches!(op.work, Work::Gemm(_)) => 0.5,
         OpName::Norm | OpName::Activation => 1.0,
-        _ => 0.0,
+        _ => match op.work {
+            Work::Gemm(gemm) if software.selective_recompute.alternates() => {
+                alternate_share(i, op.name, &gemm, precision)
+            }
+            _ => 0.0,
+        },
     };
     let partly = plan.selective_share * cheap;
     let mlp = match op.name {
@@ -296,7 +333,7 @@ fn record_operators(
             }
         };
         let gap = op.kernels * c.kernel_gap;
-        let again = recomputed(plan, op, &i.software);
+        let again = recomputed(i, plan, op, precision);
         let time = OperatorTime {
             op: *op,
             class,

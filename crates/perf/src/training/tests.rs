@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::accelerator::{Accelerator, Generation};
+use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::arch::Architecture;
 use crate::constants::Constants;
-use crate::traits::ShardCopies;
+use crate::traits::{SelectiveRecompute, ShardCopies};
 use atlas_core::count::Count;
 
 mod layouts;
@@ -305,6 +305,32 @@ fn copies_of_sharded_weights_and_gradients_take_their_memory_traffic_in_every_mi
 }
 
 #[test]
+fn alternate_recomputation_runs_the_products_that_torchtitan_counts_as_even() {
+    let c = Constants::default();
+    let of = |how, precision| {
+        let i = TrainingInput {
+            software: Software { selective_recompute: how, ..Software::default() },
+            accelerator: Accelerator { mem_bytes: 1e15, ..TrainingInput::default().accelerator },
+            recompute: Recompute::Selective,
+            precision,
+            ..TrainingInput::default()
+        };
+        (estimate(&i, &c).executed_flops_per_token, i.arch)
+    };
+    let again = |how, precision| of(how, precision).0 - of(SelectiveRecompute::AttentionCore, precision).0;
+    let a = of(SelectiveRecompute::AttentionCore, Precision::Bf16).1;
+    // Keys, attention's output and the up projection: the second, fourth and sixth of seven products.
+    let even = a.hidden * (a.kv_heads * a.head_dim + a.q_width() + a.ffn) * a.layers;
+    let found = again(SelectiveRecompute::Alternate16Bit, Precision::Bf16);
+    assert!((found / (2.0 * even) - 1.0).abs() < 1e-6, "{found} {even}");
+    // 8-bit products of older releases are all recomputed; later ones keep them.
+    let all = a.hidden * (2.0 * a.q_width() + 2.0 * a.kv_heads * a.head_dim + 3.0 * a.ffn) * a.layers;
+    let narrow = again(SelectiveRecompute::Alternate16Bit, Precision::Fp8);
+    assert!((narrow / (2.0 * all) - 1.0).abs() < 1e-6, "{narrow} {all}");
+    assert_eq!(again(SelectiveRecompute::AlternateDense, Precision::Fp8), 0.0);
+}
+
+#[test]
 fn narrow_experts_have_slower_gemms_at_equal_flops() {
     let c = Constants::default();
     let seconds = |experts, top_k, moe_ffn| {
@@ -370,7 +396,10 @@ fn change(i: &mut TrainingInput, c: &mut Constants, what: usize, by: f64) {
         33 => (i.software.overlap_data, i.software.overlap_parameters) = (by > 1.0, by > 1.5),
         34 => i.accelerator.generation = if by > 1.0 { Generation::Ampere } else { Generation::Hopper },
         35 => i.shard = (by > 0.0).then_some(Count::floor(few)),
-        _ => i.software.alternate_recompute = by > 1.0,
+        _ => {
+            i.software.selective_recompute =
+                if by > 1.0 { SelectiveRecompute::AlternateProducts } else { SelectiveRecompute::AttentionCore };
+        }
     }
 }
 

@@ -40,8 +40,12 @@ words! {
     SelectiveRecompute {
         /// The attention core: scores, softmax, values.
         AttentionCore = "attention-core",
-        /// Every second matrix multiplication, and all cheap operators.
+        /// Every second matrix multiplication, and all cheap operators. Dense 8-bit products are kept.
         AlternateProducts = "alternate-products",
+        /// As `AlternateProducts`, but all grouped products are recomputed.
+        AlternateDense = "alternate-dense",
+        /// As `AlternateDense`, but all 8-bit products are recomputed.
+        Alternate16Bit = "alternate-16-bit",
         /// Every second layer in full.
         AlternateLayers = "alternate-layers",
     }
@@ -127,6 +131,31 @@ impl MicroBatchOverlap {
             MicroBatchOverlap::Interleaved => vpp > 1.0,
             MicroBatchOverlap::Always => true,
         }
+    }
+}
+
+impl SelectiveRecompute {
+    /// Whether every second matrix multiplication is recomputed.
+    #[must_use]
+    pub const fn alternates(self) -> bool {
+        matches!(
+            self,
+            SelectiveRecompute::AlternateProducts
+                | SelectiveRecompute::AlternateDense
+                | SelectiveRecompute::Alternate16Bit
+        )
+    }
+
+    /// Share of dense 8-bit products that is recomputed if products alternate.
+    #[must_use]
+    pub const fn share_of_8_bit(self) -> f64 {
+        if matches!(self, SelectiveRecompute::Alternate16Bit) { 1.0 } else { 0.0 }
+    }
+
+    /// Share of grouped products that is recomputed if products alternate.
+    #[must_use]
+    pub const fn share_of_grouped(self) -> f64 {
+        if matches!(self, SelectiveRecompute::AlternateProducts) { 0.5 } else { 1.0 }
     }
 }
 

@@ -22,8 +22,7 @@ use atlas_perf::training::Software as TrainingSoftware;
 use atlas_perf::traits::GraphCapture as ServingGraphs;
 use atlas_perf::traits::{
     Batching, DecodeAttention, DraftVerification, Executor, ExpertExchange, ExpertProducts, HostOverlap, MemoryRule,
-    PromptLaunch, Routing, SelectiveRecompute, ServingTraits, Shapes, SmallProducts, StepLaunch, TrainingTraits,
-    WindowCache,
+    PromptLaunch, Routing, ServingTraits, Shapes, SmallProducts, StepLaunch, TrainingTraits, WindowCache,
 };
 
 /// Default software for training: the first that runs on the vendor's accelerators.
@@ -457,7 +456,7 @@ impl Scenario {
             dropout: t.dropout,
             fused_sums: t.gradient_sums.fused(Precision::from(self.format(phase))),
             shard_copies: t.shard_copies,
-            alternate_recompute: t.selective_recompute == SelectiveRecompute::AlternateProducts,
+            selective_recompute: t.selective_recompute,
         }
     }
 }

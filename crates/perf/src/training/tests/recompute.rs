@@ -73,7 +73,11 @@ pub(super) fn scenario() -> impl Strategy<Value = TrainingInput> {
                     recompute,
                     software: Software {
                         fused_attention: fused,
-                        alternate_recompute: alternate,
+                        selective_recompute: if alternate {
+                            SelectiveRecompute::AlternateProducts
+                        } else {
+                            SelectiveRecompute::AttentionCore
+                        },
                         ..Software::default()
                     },
                     ..TrainingInput::default()
