@@ -319,6 +319,7 @@ section! {
         int4: QuantizedProduct, "GEMMs with int4 weights";
         quantized_kv: QuantizedKv, "KV format of quantized checkpoints";
         max_num_seqs: Option<Count>, "maximum sequences per step";
+        max_num_seqs_with_drafts: Option<Count>, "maximum sequences per step with speculative decoding, if lower";
         max_num_batched_tokens: TokenBudget, "maximum tokens per step";
         prefill: PrefillPolicy, "how prefill and decode share steps";
         memory: MemoryRule, "memory for weights and KV cache";

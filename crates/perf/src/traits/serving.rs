@@ -323,6 +323,8 @@ pub struct ServingTraits {
     pub quantized_kv: QuantizedKv,
     /// Maximum number of sequences in a step; `None`: limited by memory only.
     pub max_num_seqs: Option<Count>,
+    /// The same with speculative decoding, if it is lower.
+    pub max_num_seqs_with_drafts: Option<Count>,
     /// Maximum number of tokens in a step.
     pub max_num_batched_tokens: TokenBudget,
     /// How prefill and decode share steps.
@@ -385,6 +387,7 @@ impl Default for ServingTraits {
             int4: QuantizedProduct::Unpacked,
             quantized_kv: QuantizedKv::Half,
             max_num_seqs: None,
+            max_num_seqs_with_drafts: None,
             max_num_batched_tokens: TokenBudget::Tokens(8192.0),
             prefill: PrefillPolicy::Mixed,
             memory: MemoryRule::OfTotal(0.9),

@@ -96,18 +96,35 @@ mod tests {
     use atlas_config::library::Library;
     use atlas_document::Sources;
 
+    /// The scenario of a workload on eight H200 with the stated knobs.
+    fn scenario(library: &Library, workload: &str, set: &[&str]) -> Scenario {
+        let parts = Parts::find(library, "h200-sxm-8", workload).unwrap();
+        let mut overrides = Overrides::new();
+        for text in set {
+            let (knob, value) = assignment(text).unwrap();
+            overrides.insert(knob, Knob::parse(knob, &value, &[]).unwrap());
+        }
+        Scenario::resolve(&parts, &overrides).unwrap()
+    }
+
+    #[test]
+    fn sglang_runs_at_most_48_sequences_with_drafts_unless_stated() {
+        let library = Library::load(&Sources::built_in(), None);
+        let limit = |set: &[&str]| scenario(&library, "llama3.1-70b-serve", set).get(Knob::MaxNumSeqs).to_string();
+        let drafts = ["draft_method=eagle3", "draft_tokens=3"];
+        let with = |more: &[&'static str]| [&drafts[..], more].concat();
+        assert_eq!(limit(&with(&["software=sglang@0.5.10"])), "48");
+        assert_eq!(limit(&with(&["software=sglang@0.4.4"])), "32");
+        assert_eq!(limit(&with(&["software=sglang@0.5.10", "max_num_seqs=256"])), "256");
+        assert_eq!(limit(&["software=sglang@0.5.10"]), "2048");
+        assert_eq!(limit(&with(&["software=vllm@0.11"])), limit(&["software=vllm@0.11"]));
+    }
+
     #[test]
     fn weights_of_draft_layers_and_models_need_memory() {
         let library = Library::load(&Sources::built_in(), None);
         let weights = |workload: &str, set: &[&str]| {
-            let parts = Parts::find(&library, "h200-sxm-8", workload).unwrap();
-            let mut overrides = Overrides::new();
-            for text in set {
-                let (knob, value) = assignment(text).unwrap();
-                overrides.insert(knob, Knob::parse(knob, &value, &[]).unwrap());
-            }
-            let scenario = Scenario::resolve(&parts, &overrides).unwrap();
-            estimate(&scenario).detail.unwrap().memory.parts.part("weights")
+            estimate(&scenario(&library, workload, set)).detail.unwrap().memory.parts.part("weights")
         };
         // A layer of DeepSeek-V3 has 11.5 billion weights in fp8, over 8 accelerators.
         let mtp = ["concurrency=4", "draft_method=mtp", "draft_tokens=1"];

@@ -169,6 +169,7 @@ impl Scenario {
                 | Knob::Software
                 | Knob::Prompt
                 | Knob::Generate
+                | Knob::DraftTokens
         ) {
             self.set_serving_defaults(parts);
         }

@@ -186,12 +186,13 @@ const UNLIMITED: Count = Count::new(2048);
 
 impl Default for ServingDefaults {
     fn default() -> ServingDefaults {
-        ServingDefaults::with(&ServingTraits::default(), Format::Bf16, Formats::default(), 0.0)
+        ServingDefaults::with(&ServingTraits::default(), Format::Bf16, Formats::default(), 0.0, false)
     }
 }
 
 impl ServingDefaults {
-    fn with(t: &ServingTraits, format: Format, formats: Formats, context: f64) -> ServingDefaults {
+    fn with(t: &ServingTraits, format: Format, formats: Formats, context: f64, drafts: bool) -> ServingDefaults {
+        let limits = [t.max_num_seqs, t.max_num_seqs_with_drafts.filter(|_| drafts)];
         let captured = t.graph_context.is_none_or(|most| context <= most);
         ServingDefaults {
             stack: t.runtime,
@@ -219,7 +220,7 @@ impl ServingDefaults {
             substitute_for: None,
             refused: None,
             formats,
-            max_num_seqs: t.max_num_seqs.unwrap_or(UNLIMITED),
+            max_num_seqs: limits.into_iter().flatten().min().unwrap_or(UNLIMITED),
             max_num_batched_tokens: t.max_num_batched_tokens.tokens(context),
             chunked_prefill: t.prefill.mixed(context),
             memory: t.memory,
@@ -235,6 +236,7 @@ impl ServingDefaults {
         native: Option<Format>,
     ) -> ServingDefaults {
         let (plan, context) = phase;
+        let drafts = plan.serving.draft_tokens.is_some_and(|tokens| tokens > 0.0);
         let device = &machine.device;
         let requested = plan.format.or(native).unwrap_or(Format::Bf16);
         let format = supported_16_bit_format(device, requested);
@@ -246,7 +248,7 @@ impl ServingDefaults {
             expert_products: if int4 { t.int4_experts } else { t.experts },
             substitute_for: (format != requested).then_some(requested),
             refused: supported(device, &stated, t).err(),
-            ..ServingDefaults::with(t, format, formats(device, model, &stated, t), context)
+            ..ServingDefaults::with(t, format, formats(device, model, &stated, t), context, drafts)
         }
     }
 }
