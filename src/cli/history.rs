@@ -99,10 +99,11 @@ pub enum Command {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct FilterArgs {
     /// Targets whose name contains this text
-    #[arg(long, value_name = "NAME", global = true, help_heading = "Entries")]
+    // The identifiers differ from those of the root command, which clap would also set from a global argument.
+    #[arg(id = "entry_target", long = "target", value_name = "NAME", global = true, help_heading = "Entries")]
     pub target: Option<String>,
     /// Workloads whose name contains this text
-    #[arg(long, value_name = "NAME", global = true, help_heading = "Entries")]
+    #[arg(id = "entry_workload", long = "workload", value_name = "NAME", global = true, help_heading = "Entries")]
     pub workload: Option<String>,
     /// Software whose name or release contains this text
     #[arg(long, value_name = "NAME", global = true, help_heading = "Entries")]

@@ -151,6 +151,16 @@ fn unsupported_settings_are_refused_with_the_reason() {
 }
 
 #[test]
+fn sequences_of_separate_pools_are_simulated_on_the_decode_replicas() {
+    let library = library();
+    let pair = ("h100-sxm-8", "llama3.1-70b-serve");
+    let cache = |engine| serving(&library, engine, pair, &["prefill_accelerators=4"]).0.detail.unwrap().memory;
+    let [closed, events] = [Engine::Analytical, Engine::Event].map(cache);
+    let [closed, events] = [closed, events].map(|memory| memory.parts.part("KV cache"));
+    assert!(near(closed, events, 0.03), "{closed} {events}");
+}
+
+#[test]
 fn burst_load_is_simulated_as_burst_arrivals() {
     let library = library();
     let ttft = |set: &[&str]| {

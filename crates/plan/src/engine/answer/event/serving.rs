@@ -239,7 +239,8 @@ pub(super) fn answer(
         Load::Open { .. } => system.arrivals.is_finite(),
         Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => true,
     };
-    let mut mean = Mean { whole: ends, ..Mean::default() };
+    let decode_replicas = system.pools.map(|pools| f64::from(pools.decode.dp.max(Count::ONE)));
+    let mut mean = Mean { whole: ends, decode_replicas, ..Mean::default() };
     let mut kept = None;
     for number in 0..runs {
         events.within(number, runs);
@@ -285,6 +286,8 @@ struct Mean {
     growth: f64,
     /// Whether the runs are measured from beginning to end.
     whole: bool,
+    /// Replicas of the decode pool, if prefill has its own.
+    decode_replicas: Option<f64>,
 }
 
 impl Mean {
@@ -316,7 +319,9 @@ impl Mean {
         sum.first_token.prefill += first.prefill;
         sum.first_token.overhead += first.overhead;
         sum.output_tokens_per_sec += tokens;
-        let replicas = if steady.seconds > 0.0 { (steady.replicas / steady.seconds).max(1.0) } else { 1.0 };
+        let all = if steady.seconds > 0.0 { (steady.replicas / steady.seconds).max(1.0) } else { 1.0 };
+        // With separate pools, sequences run on the replicas that decode.
+        let replicas = self.decode_replicas.unwrap_or(all);
         sum.batch += steady.running / replicas;
         // Each step generates one token per running sequence, so the time per token is the step time.
         let sequences = if steady.stepping > 0.0 { steady.running * steady.seconds / steady.stepping } else { 0.0 };
