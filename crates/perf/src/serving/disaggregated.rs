@@ -6,7 +6,7 @@ use super::input::{Load, Pools, ServingInput};
 use super::latency::{FirstToken, Spread};
 use super::machine::Machine;
 use super::terms::{Rate, TokenTime};
-use super::{ServingEstimate, kv, metrics_at_rate, speculative, steady_state};
+use super::{ServingEstimate, backlog, kv, metrics_at_rate, speculative, steady_state};
 use crate::constants::Constants;
 use atlas_core::count::Count;
 
@@ -111,7 +111,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         // The prompts are computed one after another. Sequences beyond the decode places wait for others to end.
         let each = (requests / servers).max(1.0);
         let whole = prompts(each);
-        let first = super::first_tokens_of_batch(&own, &prefill, each, whole);
+        let first = backlog::first_tokens_of_batch(&own, &prefill, each, whole);
         (latency, burst) = (first.prefill, first.burst);
         let (places, beyond) = (limit * workers, (requests - limit * workers).max(0.0));
         wait = 0.5 * beyond * beyond / requests * (life / places - service / servers).max(0.0);

@@ -155,3 +155,43 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
         prefill: (mixed_time.total() - decode_time.total()).max(0.0) * chunks / batch.max(1e-9),
     }
 }
+
+/// Decode time of the sequences of a cycle without the prompts of others, s.
+pub fn undisturbed_decoding(cycle: &Cycle) -> f64 {
+    (cycle.time.total() - cycle.batch * cycle.prefill).max(0.0)
+}
+
+/// Number of decoding sequences at `rate` requests per second, if that is below the capacity of a full batch of `limit`
+/// sequences, whose cycle takes `full` seconds: the batch b with b = rate x duration(b) (Little's law).
+pub fn decoding_at_rate(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) -> f64 {
+    // cycle(b) = decoding(b) + b x prefill(b), so that b = rate x cycle(b) has the same solution as
+    // b = rate x decoding(b) / (1 - rate x prefill(b)), without a pole.
+    let excess = |batch: f64| rate * cycle(m, input, batch).time.total() - batch;
+    let least = 1.0f64.min(limit);
+    let (mut low, mut high) = ((least, excess(least)), (limit, rate * full - limit));
+    if low.1 <= 0.0 {
+        let one = cycle(m, input, least);
+        return (rate * undisturbed_decoding(&one) / (1.0 - rate * one.prefill).max(1e-6)).clamp(1e-6, limit);
+    }
+    // False position with a lower and an upper bound on the batch. The weight of the bound that is kept is halved
+    // (Illinois).
+    let mut at = high.0;
+    for _ in 0..MAX_ROUNDS {
+        let before = at;
+        at = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
+        let found = excess(at);
+        if (at - before).abs() <= TOLERANCE * at || found == 0.0 {
+            break;
+        }
+        if found > 0.0 {
+            (low, high.1) = ((at, found), 0.5 * high.1);
+        } else {
+            (high, low.1) = ((at, found), 0.5 * low.1);
+        }
+    }
+    at.clamp(1e-6, limit)
+}
+
+/// Maximum number of iterations for the batch of an open load, and the relative tolerance.
+const MAX_ROUNDS: u32 = 12;
+const TOLERANCE: f64 = 1e-3;

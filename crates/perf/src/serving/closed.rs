@@ -1,0 +1,71 @@
+//! A constant number of concurrent requests.
+
+use super::backlog::drain;
+use super::front_end::FrontEnd;
+use super::input::ServingInput;
+use super::machine::Machine;
+use super::terms::Rate;
+use super::{ServingEstimate, cycle_itl, cycle_tpot, metrics_at_rate};
+use super::{latency, speculative, steady_state};
+use crate::constants::Constants;
+use atlas_core::count::Count;
+
+/// Estimates a constant number of concurrent requests, in which finished requests are replaced immediately.
+pub(super) fn closed(
+    input: &ServingInput,
+    c: &Constants,
+    m: &Machine,
+    concurrency: f64,
+    requests: f64,
+    limit: f64,
+) -> ServingEstimate {
+    let replicas = input.layout.dp.max(Count::ONE);
+    let offered = (concurrency / replicas).max(concurrency.min(1.0)).max(1e-9);
+    // With fewer requests than replicas some replicas are idle.
+    let busy = (concurrency / replicas / offered).min(1.0);
+    // Requests that wait to be admitted as a group do not run meanwhile.
+    let decoding = steady_state::decode_steps(input).max(1.0);
+    let gathered = decoding / (decoding + latency::gathering(input, offered.min(limit)));
+    let wanted = (gathered * offered).max(offered.min(1.0));
+    let batch = wanted.min(limit);
+    // Only a full batch has a queue. Otherwise the difference is 0 but for rounding errors.
+    let waiting = if wanted > limit { (offered - limit / gathered).max(0.0) } else { 0.0 };
+    let front = FrontEnd::of(input, c);
+    let mut cycle = steady_state::cycle(m, input, batch);
+    let mut life = cycle.time.total();
+    let (mut running, mut in_front) = (batch, 0.0);
+    let limited = batch > (life + front.admission_delay()) * front.max_request_rate();
+    if limited {
+        // The front end is the bottleneck of the closed network: as many sequences run as it admits, and the rest of the
+        // requests wait in it (Little's law; Denning and Buzen, Computing Surveys 10 (1978)).
+        let most = front.max_request_rate();
+        running = steady_state::decoding_at_rate(m, input, most, batch, life);
+        cycle = steady_state::cycle(m, input, running.max(1.0).min(batch));
+        life = cycle.time.total();
+        in_front = (offered / most - life - front.admission_delay()).max(0.0);
+    }
+    let waiting = if limited { 0.0 } else { waiting };
+    let mut first = latency::closed_loop(input, c, m, &cycle, waiting);
+    first.overhead += in_front;
+    if input.osl <= 1.0 {
+        // Requests whose prompts end in the same step are replaced together, and wait for all others.
+        (first.queue, first.burst) = (0.0, (life - first.prefill).max(0.0));
+    }
+    let apart = if waiting > 0.0 { 0.0 } else { front.admission_delay() };
+    // At the end of the run the batch shrinks.
+    let drained = if requests.is_finite() {
+        let runs = (requests / replicas / batch).max(1.0);
+        runs / (runs + drain(input, m, &cycle))
+    } else {
+        1.0
+    };
+    let rate = if limited {
+        Rate::FrontEnd { busy, most: front.max_request_rate(), drained }
+    } else {
+        Rate::ClosedLoop { busy, sequences: batch, seconds: life, between: apart, drained }
+    };
+    let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
+    let mut out = metrics_at_rate(input, rate, running, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
+    out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
+    out
+}

@@ -1,0 +1,128 @@
+//! Requests that arrive at a given rate.
+
+use super::backlog::burst;
+use super::closed::closed;
+use super::front_end::FrontEnd;
+use super::input::ServingInput;
+use super::latency::Spread;
+use super::machine::Machine;
+use super::steady_state::{Cycle, decoding_at_rate, undisturbed_decoding};
+use super::terms::{Rate, TokenTime};
+use super::{Bottleneck, ServingEstimate, cycle_itl, metrics_at_rate};
+use super::{latency, queue, speculative, steady_state};
+use crate::constants::Constants;
+use atlas_core::count::Count;
+
+/// Estimates open arrivals with a limit on concurrent requests. The client delays the excess, so that a load beyond the
+/// capacity is served as in a closed loop. Delayed requests have not been sent: their delay does not count toward TTFT.
+pub(super) fn client_limited(
+    input: &ServingInput,
+    c: &Constants,
+    m: &Machine,
+    rate: f64,
+    limit: f64,
+) -> ServingEstimate {
+    let (most, replicas) = (input.max_in_flight, input.layout.dp.max(Count::ONE));
+    let mut full = closed(input, c, m, most, input.arrivals, limit);
+    if rate >= full.requests_per_sec {
+        full.capacity_requests_per_sec = full.requests_per_sec;
+        return full;
+    }
+    let share = (most / replicas).max(1.0);
+    let mut out = open(input, c, m, rate, limit.min(share));
+    out.capacity_requests_per_sec = full.requests_per_sec;
+    if share <= limit {
+        // The limit on concurrent requests is not above the batch limit, so no request waits for a slot.
+        out.first_token.slot = 0.0;
+        out.ttft = out.first_token.spread();
+        let rest = (input.osl - 1.0).max(0.0);
+        out.e2e.mean = out.ttft.mean + rest * out.tpot.mean;
+        out.e2e.p50 = out.ttft.p50 + rest * out.tpot.p50;
+        out.e2e.p95 = out.ttft.p95 + rest * out.tpot.p95;
+        out.e2e.p99 = out.ttft.p99 + rest * out.tpot.p99;
+    }
+    out
+}
+
+/// Estimates open arrivals in a run that ends with its last response. The batch is at most the number of requests.
+pub(super) fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
+    let arrivals = input.arrivals / input.layout.dp.max(Count::ONE);
+    if !arrivals.is_finite() {
+        return service(input, c, m, rate, limit);
+    }
+    let mut out = service(input, c, m, rate, limit.min(arrivals.max(1.0)));
+    let mut rest = out.e2e.mean;
+    if !rest.is_finite() {
+        // Requests arrive faster than they can be served: equivalent to a burst.
+        out = burst(input, c, m, arrivals.max(1.0), limit);
+        rest = (arrivals / out.requests_per_sec.max(1e-12) - arrivals / rate).max(0.0);
+    }
+    out.at_rate(Rate::Run { requests: arrivals, seconds: arrivals / rate + rest });
+    out
+}
+
+/// Estimates open arrivals without an end. The batch follows from Little's law. At or above the capacity, the estimate
+/// is that of an endless backlog.
+fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
+    let full = steady_state::cycle(m, input, limit);
+    let most = (limit / full.time.total().max(1e-12)).min(FrontEnd::of(input, c).max_request_rate());
+    if rate >= most {
+        let mut out = burst(input, c, m, f64::INFINITY, limit);
+        out.ttft = Spread::of(f64::INFINITY, 0.0, 0.0);
+        out.e2e = out.ttft;
+        out.first_token.slot = f64::INFINITY;
+        return out;
+    }
+    let decoding = decoding_at_rate(m, input, rate, limit, full.time.total());
+    let cycle = steady_state::cycle(m, input, decoding.max(1.0));
+    let mut first = latency::closed_loop(input, c, m, &cycle, 0.0);
+    first.burst = 0.0;
+    let variability = routed_variability(input, c);
+    let wait = queue::mean_wait(rate, cycle.prefill, 1.0, variability);
+    // A step takes in the prompts that arrived during the one before: step = decoding + rate x step x prefill.
+    let idle = (1.0 - rate * cycle.prefill).max(1e-6);
+    let step = cycle.decode_step / idle;
+    first.queue = wait + c.boundary_steps * step.min(cycle.mixed_step) * decoding.min(1.0);
+    first.slot = queue::mean_wait(rate, cycle.time.total(), limit, variability);
+    // Prompts that arrived while this one waited and was computed follow at once. Least-loaded routing spaces them out
+    // as an Erlang process, in which a replica gets (1 - 1 / replicas) / 2 fewer of them (Cox, *Renewal Theory*, 4.2).
+    let spacing = 0.5 * (1.0 - 1.0 / input.layout.dp.max(Count::ONE));
+    let behind = (rate * (wait + first.prefill) - spacing).max(0.0);
+    // Arrivals that find the batch full do not interrupt it.
+    let decoding_alone = undisturbed_decoding(&cycle);
+    let most_behind = (limit.max(1.0) / rate * idle - decoding_alone).max(0.0) / cycle.prefill.max(1e-12);
+    let behind = behind.min(most_behind);
+    let token = TokenTime::Interrupted {
+        decoding: decoding_alone,
+        behind: behind * cycle.prefill,
+        interrupted: 1.0 - idle,
+        tokens: (input.osl - 1.0).max(1.0),
+    };
+    let mean = token.seconds();
+    let deviation = decoding_deviation(&cycle, rate, behind, wait) / (input.osl - 1.0).max(1.0);
+    let at = |scale: f64, deviations: f64| (scale * mean).max(mean + deviations * deviation);
+    let tpot = (token, Spread { mean, p50: mean, p95: at(1.1, 1.645), p99: at(1.2, 2.326) });
+    let batch = (rate * (mean * (input.osl - 1.0).max(0.0) + first.prefill)).min(limit);
+    let time = cycle.time.scaled(1.0 / input.osl.max(1.0));
+    let mut out = metrics_at_rate(input, Rate::Arrivals(rate), batch, time, first, tpot);
+    out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
+    out.capacity_requests_per_sec = most;
+    out.bottleneck = Bottleneck::Load;
+    out
+}
+
+/// Variability of arrivals and service times at a replica. Least-loaded routing over n replicas gives each of them about
+/// every n-th request, whose gaps are an Erlang distribution with ca^2 = 1 / n.
+fn routed_variability(input: &ServingInput, c: &Constants) -> f64 {
+    (c.variability - 0.5 * (1.0 - 1.0 / input.layout.dp.max(Count::ONE))).max(0.0)
+}
+
+/// Standard deviation of the seconds of [`TokenTime::Interrupted`]: each interruption is a busy period, with second moment
+/// prefill^2 / (1 - rate x prefill)^3 if all prompts are equally long (Takács, *Introduction to the Theory of Queues*,
+/// 1962, chapter 1). The number of prompts behind varies with the wait, which is about exponential.
+fn decoding_deviation(cycle: &Cycle, rate: f64, behind: f64, wait: f64) -> f64 {
+    let idle = (1.0 - rate * cycle.prefill).max(1e-6);
+    let interruptions = rate * undisturbed_decoding(cycle) + behind;
+    let waited = rate * wait * cycle.prefill / idle;
+    (interruptions * cycle.prefill * cycle.prefill / (idle * idle * idle) + waited * waited).sqrt()
+}
