@@ -13,4 +13,5 @@ pub mod network;
 pub mod plan;
 pub mod plan_spec;
 pub mod sort;
+pub mod statistics;
 pub mod units;

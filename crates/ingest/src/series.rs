@@ -1,6 +1,7 @@
 //! Series of measured values in constant memory. Sums and extremes are exact; quantiles are of all values up to
 //! [`MAX_VALUES`], and of a seeded sample beyond. Supports removal of warm-up, outlier counts, and bootstrap intervals.
 
+use atlas_core::statistics::{DEVIATION_PER_MAD, median, quantile};
 use serde_json::{Value, json};
 
 /// Maximum number of values kept. Statistics of series up to this length are exact.
@@ -201,8 +202,7 @@ impl Series {
     /// The median of the kept values.
     #[must_use]
     pub fn median(&self) -> Option<f64> {
-        let mut values = self.kept.clone();
-        (!values.is_empty()).then(|| quantile(&mut values, 0.5))
+        median(self.kept.iter().copied())
     }
 
     /// Mean and sample standard deviation without the first `drop` values. `drop` must not exceed
@@ -244,7 +244,7 @@ impl Series {
         let mut values = second_half.to_vec();
         let median = quantile(&mut values, 0.5);
         let mut deviations: Vec<f64> = values.iter().map(|value| (value - median).abs()).collect();
-        let tolerance = (3.0 * 1.4826 * quantile(&mut deviations, 0.5)).max(0.05 * median.abs());
+        let tolerance = (3.0 * DEVIATION_PER_MAD * quantile(&mut deviations, 0.5)).max(0.05 * median.abs());
         let settled = |window: &[f64]| window.iter().all(|value| (value - median).abs() <= tolerance);
         self.kept.windows(3).take(MAX_WARMUP_VALUES.min(self.n / 2)).position(settled).unwrap_or(0)
     }
@@ -312,7 +312,7 @@ fn outlier_limits(values: &[f64]) -> (f64, f64) {
     for value in &mut values {
         *value = (*value - median).abs();
     }
-    (median, (5.0 * 1.4826 * quantile(&mut values, 0.5)).max(0.01 * median.abs()))
+    (median, (5.0 * DEVIATION_PER_MAD * quantile(&mut values, 0.5)).max(0.01 * median.abs()))
 }
 
 /// The splitmix64 generator (Steele, Lea and Flood 2014).
@@ -322,21 +322,6 @@ fn splitmix(state: &mut u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
-}
-
-/// Quantile by linear interpolation between order statistics (Hyndman and Fan 1996, type 7). Reorders `values`. NaN if
-/// it is empty.
-#[must_use]
-pub fn quantile(values: &mut [f64], q: f64) -> f64 {
-    let at = q * (values.len().saturating_sub(1)) as f64;
-    let low = at.floor() as usize;
-    if values.is_empty() {
-        return f64::NAN;
-    }
-    let (_, lower, above) = values.select_nth_unstable_by(low, f64::total_cmp);
-    let lower = *lower;
-    let upper = above.iter().copied().reduce(f64::min).unwrap_or(lower);
-    lower + (upper - lower) * (at - low as f64)
 }
 
 /// 95 % confidence intervals of mean, median and 95th percentile by the percentile bootstrap (Efron 1979). For the mean

@@ -1,6 +1,7 @@
 //! A metric over time and releases, and what changed since it was better.
 
 use atlas_core::sort;
+use atlas_core::statistics::median;
 use jiff::Timestamp;
 
 use super::change::{Change, compare};
@@ -91,13 +92,10 @@ impl Group<'_> {
                 None => gathered.push((software, [entry.at, entry.at], vec![*value])),
             }
         }
-        let release = |(software, seen, mut values): (String, [Timestamp; 2], Vec<f64>)| Release {
-            software,
-            seen,
-            count: values.len(),
-            median: atlas_ingest::series::quantile(&mut values, 0.5),
+        let release = |(software, seen, values): (String, [Timestamp; 2], Vec<f64>)| {
+            Some(Release { software, seen, count: values.len(), median: median(values)? })
         };
-        gathered.into_iter().map(release).collect()
+        gathered.into_iter().filter_map(release).collect()
     }
 }
 

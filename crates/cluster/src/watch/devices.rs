@@ -1,7 +1,7 @@
 //! Power, clocks and temperatures of devices during a run.
 
+use atlas_core::statistics::median;
 use atlas_ingest::observation::Device;
-use atlas_ingest::series::quantile;
 
 /// Maximum number of devices.
 const MAX_DEVICES: usize = 1024;
@@ -60,8 +60,7 @@ impl Devices {
     pub fn watts(&self) -> Option<f64> {
         let last =
             |list: &Vec<Device>| list.iter().rev().take(60).filter_map(|sample| sample.watts).collect::<Vec<_>>();
-        let mut all: Vec<f64> = self.samples.iter().flat_map(last).collect();
-        (!all.is_empty()).then(|| quantile(&mut all, 0.5))
+        median(self.samples.iter().flat_map(last))
     }
 
     /// Medians of every device before and after the time `age` seconds before the last sample.
@@ -71,11 +70,7 @@ impl Devices {
             let at = list.partition_point(|sample| sample.at.is_some_and(|at| at < end - age));
             let (before, after) = list.split_at_checked(at)?;
             let both = |get: fn(&Device) -> Option<f64>| {
-                let median = |samples: &[Device]| {
-                    let mut values: Vec<f64> = samples.iter().filter_map(get).collect();
-                    (!values.is_empty()).then(|| quantile(&mut values, 0.5))
-                };
-                Some([median(before)?, median(after)?])
+                Some([median(before.iter().filter_map(get))?, median(after.iter().filter_map(get))?])
             };
             Some(Change {
                 watts: both(|sample| sample.watts),

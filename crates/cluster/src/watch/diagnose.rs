@@ -10,7 +10,7 @@ use super::prediction::{Part, Prediction};
 use super::shift::{Shape, shape};
 use super::timers::Timers;
 use super::track::Point;
-use atlas_core::math;
+use atlas_core::{math, statistics};
 
 /// Data about a deviation.
 #[derive(Debug)]
@@ -183,10 +183,7 @@ fn devices(scale: &mut Scale, changes: &[Change]) {
         let ratio = |(index, change)| get(change).filter(|[before, _]| *before > 0.0).map(|[b, a]| (index, a / b));
         changes.iter().enumerate().filter_map(ratio).collect()
     };
-    let median = |ratios: &[(usize, f64)]| {
-        let mut values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
-        (!values.is_empty()).then(|| atlas_ingest::series::quantile(&mut values, 0.5))
-    };
+    let median = |ratios: &[(usize, f64)]| statistics::median(ratios.iter().map(|(_, ratio)| *ratio));
     let clocks = ratios(|change| change.clock);
     if let Some(typical) = median(&clocks) {
         let slow: Vec<usize> =

@@ -1,7 +1,7 @@
 //! Detects changes in the level of a time series, and describes the shape of the series after a change.
 
 use atlas_core::math;
-use atlas_ingest::series::quantile;
+use atlas_core::statistics::{self, DEVIATION_PER_MAD, quantile};
 
 use super::track::Point;
 
@@ -109,7 +109,7 @@ fn clipped(points: &[Point]) -> Vec<f64> {
     };
     let centers: Vec<f64> = (0..logs.len()).map(center).collect();
     let mut away: Vec<f64> = logs.iter().zip(&centers).map(|(log, center)| (log - center).abs()).collect();
-    let fence = (4.0 * 1.4826 * quantile(&mut away, 0.5)).max(1e-3);
+    let fence = (4.0 * DEVIATION_PER_MAD * quantile(&mut away, 0.5)).max(1e-3);
     logs.iter().zip(&centers).map(|(log, center)| log.clamp(center - fence, center + fence)).collect()
 }
 
@@ -137,8 +137,7 @@ pub fn shape(points: &[Point]) -> Option<Shape> {
         [a, b] => Some((b.value - a.value).abs() / median),
         _ => None,
     });
-    let mut differences: Vec<f64> = differences.collect();
-    let noise = if differences.is_empty() { 0.0 } else { 1.4826 * quantile(&mut differences, 0.5) / f64::sqrt(2.0) };
+    let noise = statistics::median(differences).map_or(0.0, |mad| DEVIATION_PER_MAD * mad / f64::sqrt(2.0));
     let spikes: Vec<u64> = points.iter().filter(|point| point.value > 1.5 * median).map(|point| point.step).collect();
     let mut gaps = spikes.windows(2).filter_map(|pair| pair.last()?.checked_sub(*pair.first()?));
     let first = gaps.next();

@@ -1,6 +1,6 @@
 //! A metric over the steps of a run, in bounded memory.
 
-use atlas_ingest::series::quantile;
+use atlas_core::statistics;
 
 /// Maximum number of points; beyond it, neighboring points are merged.
 const MAX_POINTS: usize = 2048;
@@ -81,8 +81,7 @@ impl Track {
 /// The median of points.
 #[must_use]
 pub fn median(points: &[Point]) -> Option<f64> {
-    let mut values: Vec<f64> = points.iter().map(|point| point.value).collect();
-    (!values.is_empty()).then(|| quantile(&mut values, 0.5))
+    statistics::median(points.iter().map(|point| point.value))
 }
 
 #[cfg(test)]

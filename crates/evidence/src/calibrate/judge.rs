@@ -9,6 +9,7 @@ use super::{Outcome, Start};
 use crate::validate::case::RowScenario;
 use atlas_config::{Corrections, Efficiency, Mode};
 use atlas_core::plan::Engine;
+use atlas_core::statistics::median;
 use atlas_plan::scenario::{ActiveCorrections, Parts, Scenario};
 use std::sync::Arc;
 
@@ -220,9 +221,8 @@ fn semi_empirical(
 pub fn median_errors<'a>(judged: impl IntoIterator<Item = &'a EvaluatedMetric>) -> Option<(usize, f64, f64)> {
     let both: Vec<(f64, f64)> =
         judged.into_iter().filter_map(|one| Some((one.error_before().abs(), one.error_after()?.abs()))).collect();
-    let median =
-        |of: fn(&(f64, f64)) -> f64| 100.0 * super::statistics::median(&both.iter().map(of).collect::<Vec<f64>>());
-    (!both.is_empty()).then(|| (both.len(), median(|both| both.0), median(|both| both.1)))
+    let percent = |of: fn(&(f64, f64)) -> f64| Some(100.0 * median(both.iter().map(of))?);
+    Some((both.len(), percent(|both| both.0)?, percent(|both| both.1)?))
 }
 
 /// Checks the guide's criteria for measurements: warm-up left out, spread below 5 %, 100 samples behind a percentile.

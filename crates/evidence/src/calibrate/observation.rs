@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::columns::column;
 use crate::validate::columns::{COLUMNS, ColumnTarget, canonical};
 use atlas_config::Mode;
+use atlas_core::statistics::quantile;
 
 /// A measured metric: value, spread, and number of values behind it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -398,8 +399,8 @@ fn measured(value: &Value) -> Option<Measured> {
         let n = values.len();
         let mean = values.iter().sum::<f64>() / n.max(1) as f64;
         let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n.max(2) - 1) as f64;
-        let p95 = atlas_ingest::series::quantile(&mut values, 0.95);
-        let value = atlas_ingest::series::quantile(&mut values, 0.5);
+        let p95 = quantile(&mut values, 0.95);
+        let value = quantile(&mut values, 0.5);
         return (n > 0).then_some(Measured {
             value,
             std: Some(variance.sqrt()),

@@ -15,6 +15,7 @@ use crate::validate::case::{self, Metric, RowScenario};
 use crate::validate::documents::Documents;
 use crate::validate::table::Row;
 use atlas_config::{Mode, Workload};
+use atlas_core::statistics::median;
 use atlas_perf::efficiency::Factors;
 
 /// Kind of measurement table for a mode.
@@ -214,12 +215,9 @@ fn of_configuration(
             .flat_map(|row| figures(row))
             .filter_map(|(other, measured)| (other == metric).then_some(measured))
             .collect();
-        if same.is_empty() {
-            continue;
-        }
-        let n = same.len() as f64;
         let logs: Vec<f64> = same.iter().map(|measured| math::ln(measured.value)).collect();
-        let center = super::statistics::median(&logs);
+        let Some(center) = median(logs.iter().copied()) else { continue };
+        let n = same.len() as f64;
         let between = logs.iter().map(|log| (log - center).powi(2)).sum::<f64>() / (n - 1.0).max(1.0) / n;
         let noise = same.iter().map(own_variance).sum::<f64>() / (n * n) + between;
         let each = if metric == Metric::TrainingRate { accelerators } else { 1.0 };

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use atlas_config::corrections::Quantity;
 use atlas_core::sort;
+use atlas_core::statistics::median;
 use serde::Serialize;
 
 use super::components::Components;
@@ -13,7 +14,6 @@ use super::effects::correction;
 pub use super::variance::Cluster;
 use super::variance::{CALIBRATION_RUNS, MIN_CLUSTER_RUNS, estimate, shuffle};
 use super::{Run, shipped_runs};
-use crate::calibrate::statistics::median;
 use crate::validate::ValidateError;
 use crate::validate::report::{Stats, stats};
 
@@ -94,10 +94,8 @@ fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<EvaluatedRun> {
 /// Residual of each run as ln(measured / predicted), after correction by the median of the other runs of its cluster.
 fn without_factor(runs: &[&Run]) -> Vec<f64> {
     let logs: Vec<f64> = runs.iter().map(|run| run.log_ratio()).collect();
-    let others = |at: usize| -> Vec<f64> {
-        logs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, log)| *log).collect()
-    };
-    logs.iter().enumerate().map(|(at, log)| log - median(&others(at))).collect()
+    let others = |at: usize| logs.iter().enumerate().filter(move |(other, _)| *other != at).map(|(_, log)| *log);
+    logs.iter().enumerate().map(|(at, log)| log - median(others(at)).unwrap_or(f64::NAN)).collect()
 }
 
 fn outcome(cluster: &str, runs: usize, judged: &[(EvaluatedRun, f64)], remains: &[f64]) -> Outcome {
@@ -105,7 +103,7 @@ fn outcome(cluster: &str, runs: usize, judged: &[(EvaluatedRun, f64)], remains: 
     let inside = |held: &dyn Fn(&(EvaluatedRun, f64)) -> bool| {
         judged.iter().filter(|one| held(one)).count() as f64 / judged.len().max(1) as f64
     };
-    let typical = |value: &dyn Fn(&(EvaluatedRun, f64)) -> f64| median(&judged.iter().map(value).collect::<Vec<f64>>());
+    let typical = |value: &dyn Fn(&(EvaluatedRun, f64)) -> f64| median(judged.iter().map(value)).unwrap_or(f64::NAN);
     // The shipped interval still holds where it is narrower.
     let after = |one: &(EvaluatedRun, f64)| {
         let ([low, high], half) = (one.0.interval, one.0.sd * one.1);

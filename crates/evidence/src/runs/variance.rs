@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use atlas_config::corrections::Quantity;
 use atlas_core::cores::parallel_map;
+use atlas_core::statistics::{DEVIATION_PER_MAD, median};
 use atlas_document::fingerprint::fingerprint;
 
 use super::Run;
 use super::components::Components;
 use super::effects::correction;
-use crate::calibrate::statistics::median;
 
 /// Minimum number of runs of a cluster that is evaluated.
 pub const MIN_CLUSTER_RUNS: usize = 10;
@@ -185,10 +185,11 @@ fn residual(runs: &[Run], without: Option<&str>) -> f64 {
     }
     let mut deviations = Vec::new();
     for logs in systems.values().filter(|logs| logs.len() >= MIN_RESIDUAL_RUNS) {
-        let middle = median(logs);
-        deviations.extend(logs.iter().map(|log| (log - middle).abs()));
+        if let Some(middle) = median(logs.iter().copied()) {
+            deviations.extend(logs.iter().map(|log| (log - middle).abs()));
+        }
     }
-    (1.4826 * median(&deviations)).powi(2).max(MIN_VARIANCE)
+    median(deviations).map_or(MIN_VARIANCE, |mad| (DEVIATION_PER_MAD * mad).powi(2).max(MIN_VARIANCE))
 }
 
 /// Whether errors of a quantity may depend on the shares of time. For TTFT they may not, because the shares are those

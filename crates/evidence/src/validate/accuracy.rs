@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::case::Metric;
-use super::report::quantile;
 use super::verdict::Verdict;
 use super::{MeasurementKind, Method, ValidateError, judge, judge_by, shipped};
 use atlas_core::sort;
+use atlas_core::statistics::quantile_of_sorted;
 use atlas_perf::interval::Release;
 use atlas_plan::search::Gauge;
 
@@ -151,11 +151,11 @@ impl Accuracy {
         Some(Accuracy {
             rows: n,
             sources: rows.iter().map(|(verdict, _)| verdict.source.as_str()).collect::<BTreeSet<_>>().len(),
-            median: quantile(&sizes, 0.5),
-            p90: quantile(&sizes, 0.9),
+            median: quantile_of_sorted(&sizes, 0.5),
+            p90: quantile_of_sorted(&sizes, 0.9),
             bias: math::exp(rows.iter().map(|(_, ratio)| math::ln(*ratio)).sum::<f64>() / n as f64),
             covered: inside as f64 / n as f64,
-            width: quantile(&widths, 0.5),
+            width: quantile_of_sorted(&widths, 0.5),
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use atlas_core::sort;
+use atlas_core::statistics::quantile_of_sorted;
 
 /// Statistics of relative errors.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
@@ -19,14 +20,6 @@ pub struct Stats {
     pub bias: f64,
 }
 
-/// Quantile of sorted values, by linear interpolation.
-pub fn quantile(sorted: &[f64], q: f64) -> f64 {
-    let at = q * (sorted.len().saturating_sub(1)) as f64;
-    let low = sorted.get(at.floor() as usize).copied().unwrap_or(f64::NAN);
-    let high = sorted.get(at.ceil() as usize).copied().unwrap_or(low);
-    low + (at - at.floor()) * (high - low)
-}
-
 /// Statistics of `errors`, given as predicted / measured - 1.
 pub fn stats(errors: &[f64]) -> Stats {
     let mut signed: Vec<f64> = errors.iter().map(|e| 100.0 * e).collect();
@@ -35,10 +28,10 @@ pub fn stats(errors: &[f64]) -> Stats {
     sort::numbers(&mut size);
     Stats {
         n: errors.len(),
-        median: quantile(&size, 0.5),
-        p90: quantile(&size, 0.9),
+        median: quantile_of_sorted(&size, 0.5),
+        p90: quantile_of_sorted(&size, 0.9),
         mean: size.iter().sum::<f64>() / size.len().max(1) as f64,
-        bias: quantile(&signed, 0.5),
+        bias: quantile_of_sorted(&signed, 0.5),
     }
 }
 

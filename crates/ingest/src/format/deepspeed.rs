@@ -8,6 +8,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 use crate::text::{has, number_after, parse_integer, parse_leading_number, text_after, unix_seconds};
 use crate::training::{Step, Training, series_ends};
+use atlas_core::statistics::median;
 
 /// Recognizer of DeepSpeed.
 #[derive(Debug, Default)]
@@ -124,7 +125,7 @@ impl DeepSpeed {
     /// step.
     fn batch(&self, run: usize, config: &Config) -> Option<f64> {
         let of: Vec<&(usize, u64, f64, f64)> = self.instants.iter().filter(|(of, ..)| *of == run + 1).collect();
-        let mut batches: Vec<f64> = of
+        let batches: Vec<f64> = of
             .windows(2)
             .filter_map(|pair| match pair {
                 [(_, before, from, _), (_, now, to, rate)] if now > before => {
@@ -136,7 +137,7 @@ impl DeepSpeed {
         if batches.len() < 4 {
             return None;
         }
-        let median = crate::series::quantile(&mut batches, 0.5);
+        let median = median(batches)?;
         let unit = config.get("micro_batch_size").unwrap_or(1.0).max(1.0);
         let near = (median / unit).round() * unit;
         (near > 0.0 && (median / near - 1.0).abs() < 0.02).then_some(near)

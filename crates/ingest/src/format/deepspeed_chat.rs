@@ -8,6 +8,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 use crate::text::{has, number_after};
 use crate::training::{Step, Training};
+use atlas_core::statistics::median;
 
 /// Counts steps across epochs; DeepSpeed-Chat restarts the step counter in every epoch.
 #[derive(Debug, Default)]
@@ -215,8 +216,7 @@ impl DeepSpeedChat {
 
     /// Returns the global batch size of RLHF, if rates and times give an integer.
     fn rlhf_batch(&self) -> Option<f64> {
-        let mut batches = self.rlhf_batches.clone();
-        let median = (!batches.is_empty()).then(|| crate::series::quantile(&mut batches, 0.5))?;
+        let median = median(self.rlhf_batches.iter().copied())?;
         let near = median.round();
         (near >= 1.0 && (median / near - 1.0).abs() < 0.01).then_some(near)
     }

@@ -143,7 +143,7 @@ impl Recognizer for CodeCarbon {
             return Outcome::Recognized;
         }
         if has(text, "codecarbon INFO") {
-            return self.log(text);
+            return self.log_line(text);
         }
         if self.columns.is_empty() {
             return Outcome::NotRecognized;
@@ -213,7 +213,7 @@ impl Recognizer for CodeCarbon {
 
 impl CodeCarbon {
     /// Parses `[codecarbon INFO @ 10:00:15] Energy consumed for all GPUs : 0.0023 kWh. Total GPU Power : 123.4 W`.
-    fn log(&mut self, text: &str) -> Outcome {
+    fn log_line(&mut self, text: &str) -> Outcome {
         for (mark, energy, power) in [
             ("Energy consumed for all GPUs", "gpu_energy_kwh_last", Some(("Total GPU Power", "gpu_power_w_last"))),
             ("Energy consumed for all CPUs", "cpu_energy_kwh_last", Some(("Total CPU Power", "cpu_power_w_last"))),

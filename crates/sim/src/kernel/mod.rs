@@ -6,7 +6,7 @@
 //! * [`time`] – integer picoseconds
 //! * [`queue`] – pending events; ties in the order in which they were scheduled
 //! * [`random`] – counter-based streams, so that compared systems see the same arrivals
-//! * [`distribution`] – distributions to draw from; [`normal`] – quantiles of the normal distribution
+//! * [`distribution`] – distributions to draw from
 //! * [`statistics`] – tallies, integrals over time, quantiles
 //! * [`histogram`], [`strip`] – bounded-memory variants for long runs: quantiles from bins, levels in cells
 //! * [`replication`] – confidence intervals, also of paired differences
@@ -14,7 +14,6 @@
 
 pub mod distribution;
 pub mod histogram;
-pub mod normal;
 pub mod progress;
 pub mod queue;
 pub mod random;

@@ -64,7 +64,7 @@ impl Stream {
 
     /// Standard normal, by inversion.
     pub fn normal(&mut self) -> f64 {
-        super::normal::normal_quantile(self.uniform())
+        atlas_core::statistics::normal_quantile(self.uniform())
     }
 }
 

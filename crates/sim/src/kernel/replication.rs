@@ -1,8 +1,7 @@
 //! Confidence intervals of simulated means: independent replications, batch means, paired differences.
 
-use super::normal::normal_quantile;
 use super::statistics::Tally;
-use atlas_core::math;
+use atlas_core::statistics::student_quantile;
 
 /// A mean and the half width of its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -77,55 +76,10 @@ pub fn batch_means(series: &[f64], batches: usize, level: f64) -> Interval {
     Interval::of(&tally, level)
 }
 
-/// Quantile of Student's t distribution at `p` > 0.5, with `freedom` degrees of freedom (Hill, *Algorithm 396*, CACM 13
-/// (1970); exact for one and two degrees of freedom, otherwise accurate to about six digits).
-pub fn student_quantile(p: f64, freedom: f64) -> f64 {
-    let n = freedom.max(1.0);
-    // Two-tailed probability.
-    let both = (2.0 * (1.0 - p)).clamp(1e-300, 1.0);
-    if n < 1.5 {
-        return 1.0 / (both * std::f64::consts::FRAC_PI_2).tan();
-    }
-    if n < 2.5 {
-        return (2.0 / (both * (2.0 - both)) - 2.0).max(0.0).sqrt();
-    }
-    let a = 1.0 / (n - 0.5);
-    let b = (48.0 / a) / a;
-    let mut c = ((20_700.0 * a / b - 98.0) * a - 16.0) * a + 96.36;
-    let d = ((94.5 / (b + c) - 3.0) / b + 1.0) * (a * std::f64::consts::FRAC_PI_2).sqrt() * n;
-    let mut y = math::powf(d * both, 2.0 / n);
-    if y > 0.05 + a {
-        let x = normal_quantile(0.5 * both);
-        y = x * x;
-        if n < 5.0 {
-            c += 0.3 * (n - 4.5) * (x + 0.6);
-        }
-        c += (((0.05 * d * x - 5.0) * x - 7.0) * x - 2.0) * x + b;
-        y = (((((0.4 * y + 6.3) * y + 36.0) * y + 94.5) / c - y - 3.0) / b + 1.0) * x;
-        y = math::exp_m1(a * y * y);
-    } else {
-        y = ((1.0 / (((n + 6.0) / (n * y) - 0.089 * d - 0.822) * (n + 2.0) * 3.0) + 0.5 / (n + 4.0)) * y - 1.0)
-            * (n + 1.0)
-            / (n + 2.0)
-            + 1.0 / y;
-    }
-    (n * y).sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernel::Stream;
-
-    #[test]
-    fn student_quantiles_match_published_tables() {
-        let table = [(1.0, 12.706), (2.0, 4.3027), (3.0, 3.1824), (5.0, 2.5706), (10.0, 2.2281), (30.0, 2.0423)];
-        for (freedom, t) in table {
-            assert!((student_quantile(0.975, freedom) / t - 1.0).abs() < 1e-4, "{freedom}");
-        }
-        assert!((student_quantile(0.995, 9.0) - 3.2498).abs() < 2e-3);
-        assert!((student_quantile(0.975, 1e6) - 1.95996).abs() < 1e-4);
-    }
 
     #[test]
     fn intervals_cover_the_true_mean_at_their_level() {

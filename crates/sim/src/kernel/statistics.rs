@@ -1,6 +1,7 @@
 //! Tallies of observations, time-weighted levels, quantiles of samples.
 
 use super::time::Time;
+use atlas_core::statistics::quantile_of_sorted;
 
 /// Count, mean, variance and extremes of observations (Welford, Technometrics 4 (1962), which avoids cancellation).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -133,32 +134,21 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Returns the statistics of `sample`, sorting it in place. Percentiles interpolate between order statistics
-    /// (Hyndman and Fan's type 7, the default of NumPy and R). All zeros for an empty sample.
+    /// Returns the statistics of `sample`, sorting it in place. All zeros if it is empty.
     pub fn of(sample: &mut [f64]) -> Quantiles {
         sample.sort_unstable_by(f64::total_cmp);
         let (Some(&least), Some(&most)) = (sample.first(), sample.last()) else { return Quantiles::default() };
         Quantiles {
             count: sample.len() as u64,
             mean: sample.iter().sum::<f64>() / sample.len() as f64,
-            p50: quantile(sample, 0.50),
-            p90: quantile(sample, 0.90),
-            p95: quantile(sample, 0.95),
-            p99: quantile(sample, 0.99),
+            p50: quantile_of_sorted(sample, 0.50),
+            p90: quantile_of_sorted(sample, 0.90),
+            p95: quantile_of_sorted(sample, 0.95),
+            p99: quantile_of_sorted(sample, 0.99),
             least,
             most,
         }
     }
-}
-
-/// Returns the quantile `q` of an ascending sample; 0 if it is empty.
-pub fn quantile(sorted: &[f64], q: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
-    let place = q.clamp(0.0, 1.0) * last as f64;
-    let below = place.floor();
-    let at = |i: usize| sorted.get(i.min(last)).copied().unwrap_or(0.0);
-    let (low, high) = (at(below as usize), at(below as usize + 1));
-    low + (place - below) * (high - low)
 }
 
 #[cfg(test)]

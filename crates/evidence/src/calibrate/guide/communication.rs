@@ -10,7 +10,7 @@ use crate::calibrate::parameter::{CHI_BASE, CHI_PP, CHI_TP, FABRICS, JITTER, Par
 use crate::calibrate::statistics::{Estimate, bootstrap, factor, regress, weighted};
 use atlas_config::Mode;
 use atlas_core::sort;
-use atlas_ingest::series::quantile;
+use atlas_core::statistics::quantile;
 
 /// Number of runs that the guide requires for a 95th percentile of run times.
 const RUNS: usize = 100;

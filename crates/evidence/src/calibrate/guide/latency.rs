@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use super::Calibration;
 use crate::calibrate::observation::Observation;
 use crate::calibrate::parameter::{LAT_COEFF, LAT_MIN, M95, M99, Parameter, R_TTFT};
-use crate::calibrate::statistics::{Estimate, bootstrap, factor, location, median};
+use crate::calibrate::statistics::{Estimate, bootstrap, factor, location};
 use atlas_config::Mode;
 use atlas_core::sort;
-use atlas_ingest::series::quantile;
+use atlas_core::statistics::{median, quantile};
 
 /// Number of requests that the guide requires for a percentile.
 const REQUESTS: f64 = 100.0;
@@ -199,7 +199,7 @@ fn split(points: &[(f64, f64, &Observation)]) -> usize {
     let loss = |split: usize| -> f64 {
         let (slow, fast) = points.split_at(split.min(points.len()));
         let off = |logs: Vec<f64>| {
-            let center = median(&logs);
+            let center = median(logs.iter().copied()).unwrap_or_default();
             logs.iter().map(|log| (log - center).abs()).sum::<f64>()
         };
         off(slow.iter().map(|(rate, latency, _)| math::ln(rate * latency)).collect())

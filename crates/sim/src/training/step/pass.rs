@@ -3,7 +3,6 @@
 
 use super::streams::PassVariation;
 use super::{Event, Job, NONE, Transfer, WaitCause, recorded};
-use crate::kernel::normal::normal_quantile;
 use crate::kernel::{EventQueue, Stream, Time};
 use crate::training::allocation::length;
 use crate::training::costs::DetailLevel;
@@ -12,6 +11,7 @@ use crate::training::passes;
 use crate::training::program::{Lane, Program};
 use crate::training::schedule::{Pass, PassKind};
 use atlas_core::math;
+use atlas_core::statistics::normal_quantile;
 
 /// Purpose of the random streams for pass times.
 const JITTER: u32 = 24;
