@@ -122,7 +122,7 @@ fn described(points: &[Point], start: &Scenario, plot: &Plot, charset: Charset) 
     let basis = start.price_basis().map_or("type of price not stated", |basis| basis.name());
     let head = format!(
         "rent {} per node-hour ({basis}), purchase {} per node\n",
-        units::usd(start.hourly_usd),
+        units::usd(start.hourly_usd.unwrap_or(0.0)),
         units::usd(start.capex_usd_node.unwrap_or(0.0))
     );
     let picture = text::draw(plot, output::width().min(100), 18, charset == Charset::Unicode);

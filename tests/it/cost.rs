@@ -100,7 +100,7 @@ fn owned_cost_is_amortized_purchase_price_plus_energy() {
         full.get("usd_per_hour_owned") / full.get("tokens_per_sec") / 3600.0 * 1e6,
     );
     // The owner pays for energy, which the rent includes.
-    same(full.get("break_even_months"), 350_640.0 / ((full.0.hourly_usd - energy) * 730.5));
+    same(full.get("break_even_months"), 350_640.0 / ((full.0.hourly_usd.unwrap() - energy) * 730.5));
     let half = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, 4.0), (Knob::Utilization, 0.5)]);
     same(half.get("usd_per_hour_owned"), 20.0 + energy);
     same(half.get("break_even_months"), 2.0 * full.get("break_even_months"));
@@ -158,12 +158,12 @@ fn paid(target: &str, basis: &str, knobs: &[(Knob, Setting)]) -> Answer {
 #[test]
 fn rental_price_includes_energy_unless_metered_separately() {
     let rented = Answer::of(TRAIN.0, TRAIN.1, &[]);
-    same(rented.get("usd_per_hour"), rented.0.hourly_usd);
+    same(rented.get("usd_per_hour"), rented.0.hourly_usd.unwrap());
     let metered = paid(TRAIN.0, "stated", &[(Knob::EnergyIncluded, Setting::Toggle(false))]);
-    same(metered.get("usd_per_hour"), metered.0.hourly_usd + metered.1.cost.energy_usd_per_hour);
+    same(metered.get("usd_per_hour"), metered.0.hourly_usd.unwrap() + metered.1.cost.energy_usd_per_hour);
     // Hardware that cannot be rented is depreciated, and its energy is paid.
     let owned = Answer::of("gb10-1", "llama3.1-8b-serve", &[]);
-    same(owned.get("usd_per_hour"), owned.0.hourly_usd + owned.1.cost.energy_usd_per_hour);
+    same(owned.get("usd_per_hour"), owned.0.hourly_usd.unwrap() + owned.1.cost.energy_usd_per_hour);
 }
 
 #[test]
@@ -171,15 +171,15 @@ fn price_basis_applies_to_all_targets() {
     // With the catalog's marketplace prices, the same accelerator costs the same in every target.
     let each = |target: &str| {
         let answer = paid(target, "marketplace", &[]);
-        answer.0.hourly_usd / answer.0.accelerators_per_node
+        answer.0.hourly_usd.unwrap() / answer.0.accelerators_per_node
     };
     same(each("h100-sxm-8"), each("h100-sxm-64"));
     assert!(each("h100-sxm-8") > 0.0);
     // The target's own price of that basis takes precedence.
-    same(paid("h100-sxm-8", "on-demand", &[]).0.hourly_usd, 55.04);
+    same(paid("h100-sxm-8", "on-demand", &[]).0.hourly_usd.unwrap(), 55.04);
     // A missing price is not made up.
     let none = paid("h100-sxm-8", "spot", &[]);
-    assert_eq!(none.0.hourly_usd, 0.0);
+    assert_eq!(none.0.hourly_usd, None);
     let notes = atlas_plan::engine::notes::notes(&none.0, &none.1);
     assert!(notes.iter().any(|note| note.contains("no spot price")), "{notes:?}");
     // Ownership also determines the cost of tokens.
@@ -195,9 +195,9 @@ fn reserved_capacity_is_charged_for_idle_hours() {
         paid(target, basis, &[utilization])
     };
     let reserved = half("trn2-16", "reserved");
-    same(reserved.get("usd_per_hour"), 2.0 * reserved.0.hourly_usd);
+    same(reserved.get("usd_per_hour"), 2.0 * reserved.0.hourly_usd.unwrap());
     let on_demand = half("h100-sxm-8", "on-demand");
-    same(on_demand.get("usd_per_hour"), on_demand.0.hourly_usd);
+    same(on_demand.get("usd_per_hour"), on_demand.0.hourly_usd.unwrap());
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn missing_spot_price_adds_a_note_on_how_to_state_one() {
     let missing = notes.iter().find(|note| note.contains("no spot price")).expect("a note");
     assert!(missing.contains("cost.prices.spot") && missing.contains("workload/prices.yaml"), "{missing}");
     // A missing cost is not made up.
-    assert_eq!(answer.0.usd_node_hour(), 0.0);
+    assert_eq!(answer.0.usd_node_hour(), None);
     let known = paid("h100-sxm-8", "marketplace", &[]);
     let notes = atlas_plan::engine::notes::notes(&known.0, &known.1);
     assert!(notes.iter().any(|note| note.starts_with("marketplace price: median of")), "{notes:?}");

@@ -179,8 +179,8 @@ pub struct Accelerator {
     pub cores: f64,
     /// Last-level cache, bytes.
     pub cache_bytes: f64,
-    /// Thermal design power, W.
-    pub tdp_w: f64,
+    /// Thermal design power, W, if published.
+    pub tdp_w: Option<f64>,
     /// Scale-up bandwidth per accelerator, bytes/s, one way.
     pub link_bw: f64,
     /// Number of accelerators in the scale-up domain.
@@ -210,7 +210,7 @@ impl Default for Accelerator {
             mem_bw: 2.039e12,
             cores: 108.0,
             cache_bytes: 40e6,
-            tdp_w: 400.0,
+            tdp_w: Some(400.0),
             link_bw: 300e9,
             domain: 8.0,
             bridge: None,

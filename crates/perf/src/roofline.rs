@@ -53,14 +53,14 @@ pub fn best_fraction(acc: &Accelerator, c: &Constants) -> f64 {
 
 /// Whether large GEMMs run at the device's power limit, so that their rate follows the power and not the peak.
 pub fn power_limited(acc: &Accelerator) -> bool {
-    acc.tdp_w > 0.0 && matches!(acc.generation, Generation::Hopper | Generation::Blackwell)
+    acc.tdp_w.is_some() && matches!(acc.generation, Generation::Hopper | Generation::Blackwell)
 }
 
 /// Rate relative to the reference device of the generation, from the power per bf16 FLOP/s. Large GEMMs run at the
 /// power limit, so the rate is proportional to it.
 fn power(acc: &Accelerator, reference: f64) -> f64 {
-    let own = acc.tdp_w / acc.peak(Precision::Bf16);
-    if acc.tdp_w <= 0.0 || (own - reference).abs() < 0.01 * reference { 1.0 } else { own / reference }
+    let own = acc.tdp_w.map(|watts| watts / acc.peak(Precision::Bf16));
+    own.filter(|own| (own - reference).abs() >= 0.01 * reference).map_or(1.0, |own| own / reference)
 }
 
 /// Efficiency of a GEMM relative to the device's best: share of the main loop (small `k`), tile and wave quantization.

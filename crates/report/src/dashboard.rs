@@ -209,11 +209,13 @@ impl Pair<'_> {
                 of(&|_, e| e.detail.map_or(0.0, |detail| 100.0 * detail.memory.total() / detail.memory.capacity)),
             ),
             // The dashboard counts only the devices in use, and no energy.
-            line("$/h", dashboard.usd_per_hour, of(&|s, _| s.usd_node_hour() * s.num_nodes * used(s))),
+            line("$/h", dashboard.usd_per_hour, of(&|s, _| s.usd_node_hour().unwrap_or(0.0) * s.num_nodes * used(s))),
             line(
                 "$/1M tokens",
                 dashboard.usd_per_million,
-                of(&|s, e| s.usd_node_hour() * s.num_nodes * used(s) / (e.total.tokens_per_sec * 3600.0) * 1e6),
+                of(&|s, e| {
+                    s.usd_node_hour().unwrap_or(0.0) * s.num_nodes * used(s) / (e.total.tokens_per_sec * 3600.0) * 1e6
+                }),
             ),
         ]
     }

@@ -138,7 +138,7 @@ fn after_a_refused_save_e_copies_the_file_that_must_change() {
 fn price_knob_accepts_a_value_with_a_currency_sign() {
     let mut hands = serving();
     hands.keys(":hourly_usd=$48<Enter>").work();
-    assert_eq!(hands.app.answer.scenario.as_ref().unwrap().hourly_usd, 48.0, "{}", hands.text());
+    assert_eq!(hands.app.answer.scenario.as_ref().unwrap().hourly_usd, Some(48.0), "{}", hands.text());
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(super) const RULES: [Rule; 10] = [
             // Large GEMMs on some devices run at the power limit, so higher FLOP/s need more power.
             faster(d, EVEN, |a| {
                 a.flops = a.flops.map(|f| 1.3 * f);
-                a.tdp_w *= 1.3;
+                a.tdp_w = a.tdp_w.map(|watts| 1.3 * watts);
             })
         },
     },

@@ -120,7 +120,7 @@ fn price_drop_of_a_third_scales_the_suggested_hourly_price() {
     let reply = ask(&library, "what if prices fall by a third?", "h100-sxm-8", "llama3.1-70b-serve").unwrap();
     let price = library.target("h100-sxm-8").unwrap();
     let parts = Parts::find(&library, &price.name, "llama3.1-70b-serve").unwrap();
-    let before = Scenario::from_files(&parts).hourly_usd;
+    let before = Scenario::from_files(&parts).hourly_usd.unwrap();
     let (_, setting) = &reply.suggestion.unwrap().overrides[0];
     let after: f64 = setting.to_string().parse().unwrap();
     assert!((after / before - 2.0 / 3.0).abs() < 1e-9, "{before} {after}");

@@ -205,7 +205,7 @@ fn price_basis_note(scenario: &Scenario) -> Option<String> {
         let plural = if offers == 1 { "offer" } else { "offers" };
         return Some(format!("{} price: median of {offers} {plural} in the catalog, {old} to {new}", basis.name()));
     }
-    let known = scenario.usd_node_hour() > 0.0 || basis == PriceBasis::Stated;
+    let known = scenario.usd_node_hour().is_some() || basis == PriceBasis::Stated;
     (!known).then(|| match basis {
         PriceBasis::Owned => "no purchase price known: set cost.capex_usd_node".to_owned(),
         basis => {
@@ -301,7 +301,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     if used < devices {
         notes.push(format!("{used} of {devices} accelerators are used; the rest are idle but paid for"));
     }
-    if scenario.machine.is_some_and(|machine| machine.device.tdp_w <= 0.0) {
+    if scenario.machine.is_some_and(|machine| machine.device.tdp_w.is_none()) {
         let share = 100.0 * ACCELERATOR_POWER_SHARE;
         notes.push(format!("no published TDP for this accelerator: assuming {share:.0} % of the node power"));
     }

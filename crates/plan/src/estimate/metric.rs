@@ -346,7 +346,7 @@ impl Metric {
     /// Whether the metric is a cost that cannot be computed, or used to rank targets, because no price is stated.
     #[must_use]
     pub fn lacks_price(&self, scenario: &Scenario) -> bool {
-        let unpriced = scenario.engine.models_hardware() && scenario.usd_node_hour() <= 0.0;
+        let unpriced = scenario.engine.models_hardware() && scenario.usd_node_hour().is_none();
         unpriced && self.section == Section::Cost && self.applies != Applicability::Owned
     }
 

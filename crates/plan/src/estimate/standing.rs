@@ -48,7 +48,7 @@ pub fn is_available(metric: &Metric, estimate: &Estimate) -> bool {
 #[must_use]
 pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {
     let owned = matches!(metric.id, MetricId::UsdPerHourOwned | MetricId::DollarPer1mTokensOwned);
-    let priced = metric.section != Section::Cost || scenario.usd_node_hour() > 0.0 || owned;
+    let priced = metric.section != Section::Cost || scenario.usd_node_hour().is_some() || owned;
     (metric.applies_to(scenario) && is_available(metric, estimate) && priced)
         .then(|| (metric.get)(estimate, scenario))
         .filter(|value| !value.is_nan())

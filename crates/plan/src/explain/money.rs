@@ -244,7 +244,7 @@ pub(super) fn node_power(whole: &Context<'_>, value: f64) -> Term {
     let Some(power) = whole.estimate.detail.as_ref().and_then(|detail| detail.power) else {
         return Term::input("P_node", "", "W", value).from(Origin::Engine("nominal power"));
     };
-    let tdp = scenario.machine.map_or(0.0, |machine| machine.device.tdp_w * machine.dies);
+    let tdp = scenario.machine.map_or(0.0, |machine| machine.device.tdp_w.unwrap_or(0.0) * machine.dies);
     let count = Term::input("n_node", "accelerators per node", "", f64::from(scenario.accelerators_per_node))
         .from(inputs.target(&["accelerators_per_node"], "not stated in the files"));
     let mut bearing = vec![count, inputs.sheet("TDP", "TDP of an accelerator", "W", tdp, &[])];

@@ -102,13 +102,14 @@ pub fn capital_recovery(interest: f64, years: f64) -> f64 {
 }
 
 impl Scenario {
-    /// Switches to another price basis. The price is the target's own for that basis, otherwise the catalog's; 0 (no
-    /// price) if neither has one.
+    /// Switches to another price basis. The price is the target's own for that basis, otherwise the catalog's, if
+    /// either has one.
     pub(super) fn set_price_basis(&mut self, basis: PriceBasis, parts: &Parts) {
         let cost = &parts.target.cost;
         self.terms.basis = basis;
         self.terms.listed = None;
-        self.hourly_usd = cost.hourly_usd;
+        let positive = |price: &f64| *price > 0.0;
+        self.hourly_usd = Some(cost.hourly_usd).filter(positive);
         let Some(kind) = PriceBasis::RENTS.iter().position(|rent| *rent == basis) else { return };
         if cost.basis == Some(basis) {
             return;
@@ -116,7 +117,7 @@ impl Scenario {
         let own = cost.prices.get(kind).copied().flatten();
         let listed = parts.prices.get(kind).cloned().flatten().filter(|_| own.is_none());
         let by_accelerator = |listed: &Arc<Median>| listed.usd_per_accelerator_hour * self.accelerators_per_node;
-        self.hourly_usd = own.or_else(|| listed.as_ref().map(by_accelerator)).unwrap_or(0.0);
+        self.hourly_usd = own.or_else(|| listed.as_ref().map(by_accelerator)).filter(positive);
         self.terms.listed = listed;
     }
 
@@ -172,20 +173,18 @@ impl Scenario {
         (recovered + self.running_usd_node_year()) / (HOURS_PER_YEAR * self.utilization).max(1e-9)
     }
 
-    /// Cost of a productive hour of a rented node, USD. Reserved nodes are also paid while idle.
+    /// Cost of a productive hour of a rented node, USD, if known. Reserved nodes are also paid while idle.
     #[must_use]
-    pub fn rent_usd_node_hour(&self) -> f64 {
+    pub fn rent_usd_node_hour(&self) -> Option<f64> {
         let waits = self.price_basis() == Some(PriceBasis::Reserved);
-        if waits { self.hourly_usd / self.utilization.max(1e-9) } else { self.hourly_usd }
+        self.hourly_usd.map(|usd| if waits { usd / self.utilization.max(1e-9) } else { usd })
     }
 
-    /// Cost of a productive hour of a node at the price basis in effect, USD, without separately billed energy; 0 if no
-    /// price is known.
+    /// Cost of a productive hour of a node at the price basis in effect, USD, without separately billed energy, if known.
     #[must_use]
-    pub fn usd_node_hour(&self) -> f64 {
+    pub fn usd_node_hour(&self) -> Option<f64> {
         match self.terms.basis {
-            PriceBasis::Owned if self.capex_usd_node.is_none() => 0.0,
-            PriceBasis::Owned => self.owned_usd_node_hour(),
+            PriceBasis::Owned => self.capex_usd_node.map(|_| self.owned_usd_node_hour()),
             _ => self.rent_usd_node_hour(),
         }
     }
@@ -195,7 +194,7 @@ impl Scenario {
     #[must_use]
     pub fn break_even_months(&self, energy: f64) -> f64 {
         let month = HOURS_PER_MONTH * self.utilization;
-        let saved = (self.rent_usd_node_hour() - energy) * month - self.running_usd_node_year() / 12.0;
+        let saved = (self.rent_usd_node_hour().unwrap_or(0.0) - energy) * month - self.running_usd_node_year() / 12.0;
         let (outlay, interest) = (self.outlay_usd_node(), self.terms.capital_cost / 12.0);
         if saved <= outlay * interest {
             return f64::INFINITY;

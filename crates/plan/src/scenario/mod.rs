@@ -94,8 +94,8 @@ pub struct Scenario {
     pub host_memory_gb: Option<f64>,
     /// Nominal power of one node, W.
     pub node_watts: f64,
-    /// Rent of one node, USD/h.
-    pub hourly_usd: f64,
+    /// Rent of one node, USD/h, if known.
+    pub hourly_usd: Option<f64>,
     /// Power usage effectiveness.
     pub pue: f64,
     /// Price of energy, USD/kWh.
@@ -220,7 +220,7 @@ impl Scenario {
                 .as_ref()
                 .and_then(|profile| profile.node_watts)
                 .unwrap_or(target.cost.energy_watts_node),
-            hourly_usd: target.cost.hourly_usd,
+            hourly_usd: Some(target.cost.hourly_usd).filter(|price| *price > 0.0),
             pue: target.cost.pue,
             usd_per_kwh: target.cost.usd_per_kwh.unwrap_or(USD_PER_KWH),
             kg_co2e_per_kwh: target.cost.kg_co2e_per_kwh.unwrap_or(KG_CO2E_PER_KWH),

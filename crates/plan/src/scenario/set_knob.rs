@@ -97,7 +97,7 @@ impl Scenario {
             Knob::Oversubscription => number(self.machine.map_or(1.0, |machine| machine.oversubscription)),
             Knob::HostMemoryGb => number(self.host_memory_gb.unwrap_or(0.0)),
             Knob::PriceBasis => word(self.terms.basis.name()),
-            Knob::HourlyUsd => number(self.hourly_usd),
+            Knob::HourlyUsd => number(self.hourly_usd.unwrap_or(0.0)),
             Knob::EnergyIncluded => Setting::Toggle(self.energy_is_included()),
             Knob::UsdPerKwh => number(self.usd_per_kwh),
             Knob::PeakUsdPerKwh => number(self.terms.peak_usd_per_kwh.unwrap_or(self.usd_per_kwh)),
@@ -189,7 +189,7 @@ impl Scenario {
                 }
             }
             Knob::HostMemoryGb => self.host_memory_gb = positive(value),
-            Knob::HourlyUsd => self.hourly_usd = value,
+            Knob::HourlyUsd => self.hourly_usd = positive(value),
             Knob::UsdPerKwh => self.usd_per_kwh = value,
             Knob::PeakUsdPerKwh => self.terms.peak_usd_per_kwh = Some(value),
             Knob::PeakHours => self.terms.peak_hours = value,

@@ -27,7 +27,7 @@ pub fn at(start: &Scenario, utilization: f64) -> Option<Point> {
     if scenario.terms.basis == PriceBasis::Owned {
         scenario.terms.basis = PriceBasis::Stated;
     }
-    if scenario.capex_usd_node.is_none() || scenario.hourly_usd <= 0.0 {
+    if scenario.capex_usd_node.is_none() || scenario.hourly_usd.is_none() {
         return None;
     }
     let mut answer = Estimate::default();

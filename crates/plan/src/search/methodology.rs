@@ -29,7 +29,7 @@ pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)>
 /// Note that the scenarios have prices of different kinds; `None` if all known prices are of one kind.
 #[must_use]
 pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
-    let priced = scenarios.into_iter().filter(|scenario| scenario.usd_node_hour() > 0.0);
+    let priced = scenarios.into_iter().filter(|scenario| scenario.usd_node_hour().is_some());
     let kinds: BTreeSet<&str> =
         sort::collect_unsorted(priced.map(|scenario| scenario.price_basis().map_or("not stated", PriceBasis::name)));
     (kinds.len() > 1).then(|| {

@@ -81,9 +81,9 @@ impl Hardware {
             }
             Hardware::Link => machine(&|machine| machine.device.link_bw *= factor),
             Hardware::Network => machine(&|machine| machine.device.nic_bw *= factor),
-            Hardware::Price => scenario.hourly_usd *= factor,
+            Hardware::Price => scenario.hourly_usd = scenario.hourly_usd.map(|usd| usd * factor),
             Hardware::Power => {
-                machine(&|machine| machine.device.tdp_w *= factor);
+                machine(&|machine| machine.device.tdp_w = machine.device.tdp_w.map(|watts| watts * factor));
                 scenario.node_watts *= factor;
             }
         }

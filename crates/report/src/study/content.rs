@@ -130,7 +130,7 @@ fn compared(study: &Study) -> Option<String> {
     let said: Vec<String> = std::iter::once(format!("{verb} {what}")).chain(clauses.into_iter().flatten()).collect();
     let mut text = format!("{}.", said.join(", "));
     for entry in &study.entries {
-        let price = units::usd(entry.scenario.hourly_usd * f64::from(entry.scenario.num_nodes));
+        let price = units::usd(entry.scenario.hourly_usd.unwrap_or(0.0) * f64::from(entry.scenario.num_nodes));
         text += &format!(" {}: {} accelerators, {price} per hour.", entry.name, entry.scenario.accelerators());
     }
     Some(text)

@@ -7,7 +7,7 @@ fn llama_3_1_405b_mfu_is_near_the_published_value() {
     // arXiv 2407.21783, table 4: 8,192 H100, tp 8, pp 16, dp 64, sequences of 8,192, 16 M tokens a step: 43 % MFU.
     let mut accelerator = Accelerator {
         generation: Generation::Hopper,
-        tdp_w: 700.0,
+        tdp_w: Some(700.0),
         mem_bw: 3.35e12,
         cores: 132.0,
         cache_bytes: 50e6,

@@ -144,9 +144,8 @@ pub fn device(tdp_w: f64, used: &DeviceUtilization, clock: f64) -> f64 {
 /// Design power of an accelerator, W: from the catalog, otherwise its share of the node power.
 #[must_use]
 pub fn design(scenario: &Scenario) -> f64 {
-    let published = scenario.machine.as_ref().map_or(0.0, |machine| machine.device.tdp_w);
     let share = ACCELERATOR_POWER_SHARE * scenario.node_watts / scenario.accelerators_per_node.max(Count::ONE);
-    if published > 0.0 { published } else { share }
+    scenario.machine.and_then(|machine| machine.device.tdp_w).unwrap_or(share)
 }
 
 /// Number of nodes per rack, if the rack power is limited.

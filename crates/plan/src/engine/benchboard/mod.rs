@@ -34,7 +34,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Input {
         tflops: known.tflops,
         memory_gb: scenario.dashboard_memory_gb(),
         link_gb_per_sec: known.link_gb_per_sec,
-        usd_per_hour: scenario.hourly_usd / scenario.accelerators_per_node,
+        usd_per_hour: scenario.hourly_usd.unwrap_or(0.0) / scenario.accelerators_per_node,
         tpu: known.tpu,
         gpu: known.gpu,
     }

@@ -119,7 +119,7 @@ pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
 #[must_use]
 pub fn cost(scenario: &Scenario, figures: &Figures) -> Cost {
     let energy = figures.node_power_w * scenario.pue / 1000.0 * scenario.energy_usd_per_kwh();
-    let node = scenario.usd_node_hour() + if scenario.energy_is_included() { 0.0 } else { energy };
+    let node = scenario.usd_node_hour().unwrap_or(0.0) + if scenario.energy_is_included() { 0.0 } else { energy };
     let thousands_per_hour = (figures.tokens_per_sec * 3.6).max(1e-6);
     Cost {
         usd_per_hour: node * scenario.num_nodes,

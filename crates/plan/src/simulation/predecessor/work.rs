@@ -45,7 +45,7 @@ impl Predecessor {
         let by = self.hardware.compute_tflops * 1e12 / own.max(1.0);
         device.flops = device.flops.map(|rate| rate * by);
         // A device that is faster than its datasheet is assumed to draw proportionally more power.
-        device.tdp_w *= by.max(1.0);
+        device.tdp_w = device.tdp_w.map(|watts| watts * by.max(1.0));
         device.mem_bytes = self.hardware.memory_gb * 1e9;
         device.nic_bw = self.hardware.network_bandwidth_gbps * 1e9;
         device.link_bw = device.nic_bw;

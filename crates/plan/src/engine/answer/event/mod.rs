@@ -60,7 +60,7 @@ pub fn run(scenario: &Scenario, progress: &Progress) -> Option<Run> {
 #[must_use]
 pub fn unpriced(mut scenario: Scenario) -> Scenario {
     // Notes depend on whether a price is known, but not on its value.
-    scenario.hourly_usd = if scenario.hourly_usd > 0.0 { 1.0 } else { scenario.hourly_usd };
+    scenario.hourly_usd = scenario.hourly_usd.map(|_| 1.0);
     scenario.capex_usd_node = scenario.capex_usd_node.map(|_| 1.0);
     (scenario.pue, scenario.usd_per_kwh, scenario.kg_co2e_per_kwh, scenario.amortization_years) = (1.0, 0.0, 0.0, 1.0);
     scenario
