@@ -10,7 +10,7 @@ use atlas_core::plan::Engine;
 use atlas_core::sort;
 use atlas_plan::estimate::digits;
 use atlas_plan::estimate::standing::{Rank, comparable, figure, ranks, value_with_interval};
-use atlas_plan::estimate::{Direction, Estimate, METRICS, Metric, Verdict};
+use atlas_plan::estimate::{Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
 
 /// Maximum targets that are shown as columns; more are shown as rows.
@@ -125,11 +125,10 @@ impl Comparison {
     /// Sorts the columns by a metric, best first, as the TUI does. Targets that cannot run or have no value come last.
     pub fn sort_by(&mut self, metric: &Metric) {
         let baseline = self.columns.get(self.baseline).map(|column| column.target.clone());
-        let sign = if metric.better == Direction::Higher { -1.0 } else { 1.0 };
         let key = |column: &Column| {
             let value = column.answer.as_ref().ok().and_then(|(scenario, e)| figure(metric, scenario, e));
             let fits = column.answer.is_ok() && column.verdict().is_none_or(|verdict| verdict.fits());
-            (!fits, value.map_or(f64::INFINITY, |value| sign * value))
+            (!fits, value.map_or(f64::INFINITY, |value| metric.better.sort_key(value)))
         };
         sort::by(&mut self.columns, |a, b| {
             let ((a_unfit, a), (b_unfit, b)) = (key(a), key(b));

@@ -1,8 +1,9 @@
 //! Differences between entries, and changes over time.
 
-use atlas_cluster::history::{Change, Direction, Entry, Group, compare, direction, groups, slowdowns};
+use atlas_cluster::history::{Change, Entry, Group, compare, direction, groups, slowdowns};
 use atlas_core::sort;
 use atlas_core::units;
+use atlas_plan::estimate::Direction;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
 use serde_json::{Value, json};

@@ -19,7 +19,7 @@ use crate::tui::update::status::note;
 use crate::tui::widgets::line::Line;
 use atlas_config::{Target, Workload};
 use atlas_core::sort;
-use atlas_plan::estimate::{Direction, Metric};
+use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{KNOBS, Knob, Setting, Spec};
 
 /// The table that has the focus.
@@ -125,8 +125,7 @@ fn describe_sort(table: Table, sort: Sort) -> String {
 
 /// The value of a metric as a sort key: smaller is better, and scenarios that cannot run come last.
 fn rank(metric: &Metric, answer: &Answer) -> (bool, f64) {
-    let sign = if metric.better == Direction::Higher { -1.0 } else { 1.0 };
-    (!answer.fits(), answer.value(metric).map_or(f64::INFINITY, |value| sign * value))
+    (!answer.fits(), answer.value(metric).map_or(f64::INFINITY, |value| metric.better.sort_key(value)))
 }
 
 impl App {

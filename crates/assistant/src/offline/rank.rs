@@ -3,7 +3,7 @@
 use atlas_core::sort;
 use atlas_plan::engine::analytical_scenario;
 use atlas_plan::estimate::standing::{Rank, ranks, value_with_interval};
-use atlas_plan::estimate::{Direction, Metric, MetricId};
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::optimize::{Proof, freed};
@@ -196,8 +196,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
             return Err(Refusal::Nothing("the search was stopped".to_owned()));
         }
     }
-    let sign = if metric.better == Direction::Higher { -1.0 } else { 1.0 };
-    let score = |case: &Case<'_>| case.value(metric).map_or(f64::INFINITY, |value| sign * value);
+    let score = |case: &Case<'_>| case.value(metric).map_or(f64::INFINITY, |value| metric.better.sort_key(value));
     sort::by(&mut entries, |a, b| score(&a.0).total_cmp(&score(&b.0)));
     let Some((first, layout)) = entries.first() else {
         return Err(Refusal::Nothing(format!(
@@ -331,11 +330,7 @@ fn verdict(reply: &mut Reply, metric: &'static Metric, cases: &[Case<'_>]) {
         reply.push_text(format!("{best} is best by {}: its 90 % interval overlaps no other.", metric.label));
     } else if !tied.is_empty() {
         let values = cases.iter().filter_map(|case| Some((case, case.value(metric)?)));
-        let favored = match metric.better {
-            Direction::Lower => values.min_by(|a, b| a.1.total_cmp(&b.1)),
-            Direction::Higher | Direction::Neutral => values.max_by(|a, b| a.1.total_cmp(&b.1)),
-        };
-        let favored = favored.map_or("", |(case, _)| &*case.parts.target.name);
+        let favored = metric.better.best(values).map_or("", |(case, _)| &*case.parts.target.name);
         reply.push_text(format!(
             "By {} the estimate favors {favored}, but the 90 % intervals of {tied} overlap: which of them is better is \
              not certain.",

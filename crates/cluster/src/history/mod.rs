@@ -18,4 +18,4 @@ pub use change::{Change, Difference, compare};
 pub use entry::{Draft, Entry, EntryKind, Origin};
 pub use filter::{Filter, moment};
 pub use store::{HistoryError, Problem, Store, WrittenEntry};
-pub use trend::{Direction, Group, Release, Slowdown, direction, groups, slowdowns};
+pub use trend::{Group, Release, Slowdown, direction, groups, slowdowns};

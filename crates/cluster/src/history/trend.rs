@@ -2,19 +2,11 @@
 
 use atlas_core::sort;
 use atlas_core::statistics::median;
+use atlas_plan::estimate::Direction;
 use jiff::Timestamp;
 
 use super::change::{Change, compare};
 use super::entry::{Entry, EntryKind};
-
-/// Whether higher or lower values of a metric are better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Higher values are better.
-    Higher,
-    /// Lower values are better.
-    Lower,
-}
 
 /// Determines by the name of a metric which values are better: lower for times, costs, power and memory.
 #[must_use]
@@ -120,10 +112,8 @@ pub struct Slowdown<'a> {
 #[must_use]
 pub fn slowdowns<'a>(groups: &[Group<'a>], better: Direction, tolerance: f64) -> Vec<Slowdown<'a>> {
     // Relative loss from `before` to `now`.
-    let loss = |before: f64, now: f64| match better {
-        Direction::Higher => (before - now) / before.abs().max(f64::MIN_POSITIVE),
-        Direction::Lower => (now - before) / before.abs().max(f64::MIN_POSITIVE),
-    };
+    let loss =
+        |before: f64, now: f64| (better.sort_key(now) - better.sort_key(before)) / before.abs().max(f64::MIN_POSITIVE);
     let mut out = Vec::new();
     for group in groups {
         let Some(((latest, value), earlier)) = group.points.split_last() else { continue };

@@ -26,6 +26,28 @@ pub enum Direction {
     Neutral,
 }
 
+impl Direction {
+    /// Key that sorts better values first; smaller values if neither direction is better.
+    #[must_use]
+    pub fn sort_key(self, value: f64) -> f64 {
+        if self == Direction::Higher { -value } else { value }
+    }
+
+    /// Whether `value` is better than `other`; smaller is better if neither direction is.
+    #[must_use]
+    pub fn is_better(self, value: f64, other: f64) -> bool {
+        self.sort_key(value) < self.sort_key(other)
+    }
+
+    /// The item with the best value; that with the largest if neither direction is better.
+    pub fn best<T>(self, items: impl Iterator<Item = (T, f64)>) -> Option<(T, f64)> {
+        match self {
+            Direction::Lower => items.min_by(|a, b| a.1.total_cmp(&b.1)),
+            Direction::Higher | Direction::Neutral => items.max_by(|a, b| a.1.total_cmp(&b.1)),
+        }
+    }
+}
+
 /// How a metric is formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

@@ -66,13 +66,10 @@ pub fn value_with_interval(metric: &Metric, scenario: &Scenario, estimate: &Esti
 #[must_use]
 pub fn ranks(figures: &[Option<ValueWithInterval>], better: Direction) -> Vec<Rank> {
     let finite = || figures.iter().flatten().filter(|figure| figure.value.is_finite());
-    let sign = match better {
-        Direction::Higher => 1.0,
-        Direction::Lower => -1.0,
-        Direction::Neutral => return vec![Rank::Unmarked; figures.len()],
-    };
-    let best = finite().max_by(|a, b| (sign * a.value).total_cmp(&(sign * b.value))).copied();
-    let (Some(best), true) = (best, finite().count() > 1) else { return vec![Rank::Unmarked; figures.len()] };
+    let ranked = better != Direction::Neutral && finite().count() > 1;
+    let key = |figure: &ValueWithInterval| better.sort_key(figure.value);
+    let best = finite().max_by(|a, b| key(b).total_cmp(&key(a))).filter(|_| ranked);
+    let Some(best) = best.copied() else { return vec![Rank::Unmarked; figures.len()] };
     let overlaps = |figure: &ValueWithInterval| figure.low <= best.high && best.low <= figure.high;
     let among = finite().filter(|figure| overlaps(figure)).count();
     // All values are equal, so there is no ranking.

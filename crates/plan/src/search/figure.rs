@@ -1,7 +1,7 @@
 //! Metrics that can be goals and constraints of searches: all metrics, under full and short names, and those that are
 //! available only to searches.
 
-use crate::estimate::{Direction, Estimate, FIGURES, Metric, MetricId};
+use crate::estimate::{Estimate, FIGURES, Metric, MetricId};
 use crate::scenario::Scenario;
 use atlas_document::decode::nearest;
 
@@ -55,11 +55,7 @@ pub fn near(name: &str) -> Option<&'static str> {
 #[must_use]
 pub fn score(metric: &Metric, estimate: &Estimate, scenario: &Scenario) -> f64 {
     let value = (metric.get)(estimate, scenario);
-    match metric.better {
-        _ if !value.is_finite() => f64::INFINITY,
-        Direction::Higher => -value,
-        Direction::Lower | Direction::Neutral => value,
-    }
+    if value.is_finite() { metric.better.sort_key(value) } else { f64::INFINITY }
 }
 
 #[cfg(test)]

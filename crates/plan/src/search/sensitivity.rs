@@ -4,7 +4,7 @@
 use super::condition::fits;
 use super::optimize::freed;
 use crate::engine::estimate_into;
-use crate::estimate::{Direction, Estimate, Metric, Verdict};
+use crate::estimate::{Estimate, Metric, Verdict};
 use crate::knob::{Knob, KnobValues as _, Setting, ValueType};
 use crate::scenario::{Machine, Parts, Scenario};
 use atlas_core::plan::Format;
@@ -160,10 +160,7 @@ impl Tornado {
     /// Whether a result is better than the current value.
     #[must_use]
     pub fn better(&self, outcome: &Outcome) -> bool {
-        match self.metric.better {
-            Direction::Higher => outcome.value > self.value,
-            Direction::Lower | Direction::Neutral => outcome.value < self.value,
-        }
+        self.metric.better.is_better(outcome.value, self.value)
     }
 }
 

@@ -8,7 +8,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::standing::{Rank, ranks, value_with_interval};
-use atlas_plan::estimate::{COMPARED, Direction, METRICS, Metric, MetricId, Scale};
+use atlas_plan::estimate::{COMPARED, METRICS, Metric, MetricId, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
 use atlas_plan::search::methodology::mixed_prices;
@@ -41,10 +41,7 @@ fn targets(study: &Study) -> String {
 fn best<'s>(study: &'s Study, metric: &Metric) -> Option<(&'s Entry, f64)> {
     let fitting = study.entries.iter().filter(|entry| entry.fits());
     let values = fitting.filter_map(|entry| Some((entry, entry.value(metric).filter(|value| value.is_finite())?)));
-    match metric.better {
-        Direction::Lower => values.min_by(|a, b| a.1.total_cmp(&b.1)),
-        Direction::Higher | Direction::Neutral => values.max_by(|a, b| a.1.total_cmp(&b.1)),
-    }
+    metric.better.best(values)
 }
 
 fn summary(study: &Study, out: &mut Vec<Block>) {

@@ -9,7 +9,7 @@ use crate::chart::{Axis, Plot, Series};
 use crate::document::Document;
 use crate::table::Align;
 use atlas_core::sort;
-use atlas_plan::estimate::{Direction, Metric};
+use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
 /// Maximum points listed.
@@ -93,7 +93,7 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
         let value = record.get(sought.0).and_then(|text| text.parse::<f64>().ok()).filter(|value| value.is_finite());
         let Some(value) = value.filter(|_| fits) else { continue };
         sweep.fitting += 1;
-        let rank = if sought.1.better == Direction::Higher { -value } else { value };
+        let rank = sought.1.better.sort_key(value);
         sweep.rank(rank, &record);
         let target = target.and_then(|target| record.get(target)).unwrap_or_default();
         for knob in &knobs {

@@ -20,7 +20,7 @@ use crate::tui::update::status::note;
 use crate::tui::widgets::line::Line;
 use atlas_config::Target;
 use atlas_core::sort;
-use atlas_plan::estimate::{Direction, Metric};
+use atlas_plan::estimate::Metric;
 use atlas_plan::search::figure;
 
 /// The view.
@@ -129,8 +129,7 @@ impl App {
             return;
         }
         let Some(metric) = self.order else { return };
-        let sign = if metric.better == Direction::Higher { -1.0 } else { 1.0 };
-        let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
+        let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| metric.better.sort_key(value));
         // A scenario that does not fit sorts last, because it cannot reach its estimated value.
         sort::by(&mut self.columns, |(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
     }

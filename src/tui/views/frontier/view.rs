@@ -145,7 +145,7 @@ fn within_bound(app: &App, front: &FrontierCurves) -> Option<(String, Vec<String
     let bound = all.first()?;
     let (bounded, free) = if bound.across { (front.across, front.up) } else { (front.up, front.across) };
     let value = |metric: &Metric, candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
-    let sign = if free.better == Direction::Higher { 1.0 } else { -1.0 };
+    let key = |value: &f64| free.better.sort_key(*value);
     let best: Vec<Option<f64>> = { front.curves.iter() }
         .map(|curve| {
             let keeps = |candidate: &&Candidate| {
@@ -158,7 +158,7 @@ fn within_bound(app: &App, front: &FrontierCurves) -> Option<(String, Vec<String
                 .map(|(_, candidate)| candidate)
                 .filter(keeps)
                 .map(|candidate| value(free, candidate));
-            { kept }.max_by(|a, b| (sign * a).total_cmp(&(sign * b)))
+            { kept }.min_by(|a, b| key(a).total_cmp(&key(b)))
         })
         .collect();
     let scale = Scale::of(free, best.iter().copied().flatten());

@@ -46,16 +46,12 @@ pub(in crate::tui) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// Returns the best point of the scenario's curve; `None` if the curve is flat.
 fn best(curves: &Curves) -> Option<(String, String)> {
-    let (_, grid) = curves.curves.first()?;
+    let (_, grid) = curves.curves.first().filter(|_| curves.metric.better != Direction::Neutral)?;
     let mut runs = grid.cells.iter().enumerate().filter(|(_, cell)| cell.feasible && cell.value.is_finite());
     let first = runs.next()?;
     let (mut best, mut differs) = (first, false);
     for (at, cell) in runs {
-        let better = match curves.metric.better {
-            Direction::Higher => cell.value > best.1.value,
-            Direction::Lower => cell.value < best.1.value,
-            Direction::Neutral => return None,
-        };
+        let better = curves.metric.better.is_better(cell.value, best.1.value);
         differs |= cell.value != first.1.value;
         best = if better { (at, cell) } else { best };
     }

@@ -57,13 +57,10 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
 
 /// The best point that can run; `None` for a metric of which neither high nor low values are better.
 fn best(metric: &Metric, cells: &[atlas_plan::search::sweep::Cell]) -> Option<usize> {
-    let sign = match metric.better {
-        Direction::Higher => 1.0,
-        Direction::Lower => -1.0,
-        Direction::Neutral => return None,
-    };
+    let key = |cell: &atlas_plan::search::sweep::Cell| metric.better.sort_key(cell.value);
     let runs = cells.iter().enumerate().filter(|(_, cell)| cell.feasible && cell.value.is_finite());
-    runs.max_by(|a, b| (sign * a.1.value).total_cmp(&(sign * b.1.value))).map(|(point, _)| point)
+    let best = runs.max_by(|a, b| key(b.1).total_cmp(&key(a.1))).map(|(point, _)| point);
+    best.filter(|_| metric.better != Direction::Neutral)
 }
 
 fn setting(setting: Option<&Setting>) -> Cell {
