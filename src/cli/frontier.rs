@@ -155,9 +155,9 @@ fn described(curves: &[Curve], plot: &Plot, charset: Charset) -> String {
                 units::significant(serving.tokens_per_sec_per_user, 4),
                 units::si(total.tokens_per_sec / curve.accelerators),
                 units::si(total.tokens_per_sec),
-                units::duration_ms(serving.ttft_ms[0]),
-                units::duration_ms(serving.ttft_ms[3]),
-                units::duration_ms(serving.tpot_ms[0]),
+                units::duration_ms(serving.ttft_ms.mean),
+                units::duration_ms(serving.ttft_ms.p99),
+                units::duration_ms(serving.tpot_ms.mean),
                 units::usd(1000.0 * point.estimate.cost.usd_per_1k_tokens),
                 bound.to_owned(),
             ]);
@@ -203,9 +203,9 @@ fn figures(curve: &Curve, point: &Point) -> [(&'static str, f64); 8] {
         ("tokens_per_sec_per_user", serving.tokens_per_sec_per_user),
         ("tokens_per_sec_per_accel", total.tokens_per_sec / curve.accelerators),
         ("tokens_per_sec", total.tokens_per_sec),
-        ("ttft_ms", serving.ttft_ms[0]),
-        ("ttft_p99_ms", serving.ttft_ms[3]),
-        ("tpot_ms", serving.tpot_ms[0]),
+        ("ttft_ms", serving.ttft_ms.mean),
+        ("ttft_p99_ms", serving.ttft_ms.p99),
+        ("tpot_ms", serving.tpot_ms.mean),
         ("dollar_per_1m_tokens", 1000.0 * point.estimate.cost.usd_per_1k_tokens),
     ]
 }

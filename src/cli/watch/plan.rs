@@ -127,10 +127,7 @@ pub(crate) fn prediction(
     let training = scenario.mode() == Mode::Training;
     let serving = detail.serving.as_ref();
     let (quantity, seconds, interval) = match serving.filter(|_| !training) {
-        Some(serving) => {
-            let [mean, ..] = serving.tpot_ms;
-            (Quantity::Token, mean / 1e3, serving.tpot_interval)
-        }
+        Some(serving) => (Quantity::Token, serving.tpot_ms.mean / 1e3, serving.tpot_interval),
         None => (Quantity::Step, estimate.total.step_time_ms / 1e3, detail.throughput_interval.inverse()),
     };
     let (low, high) = interval.around(seconds);

@@ -230,8 +230,8 @@ pub fn predicted(estimate: &Estimate, metric: Metric, accelerators: f64) -> Opti
         Metric::OutputRate => (rate, detail.throughput_interval),
         Metric::TotalRate => (serving?.total_tokens_per_sec, detail.throughput_interval),
         Metric::RequestRate => (serving?.requests_per_sec, detail.throughput_interval),
-        Metric::Ttft => (serving?.ttft_ms[0], serving?.ttft_interval),
-        Metric::Tpot => (serving?.tpot_ms[0], serving?.tpot_interval),
+        Metric::Ttft => (serving?.ttft_ms.mean, serving?.ttft_interval),
+        Metric::Tpot => (serving?.tpot_ms.mean, serving?.tpot_interval),
     };
     (value.is_finite() && value > 0.0).then_some([value, value * interval.low, value * interval.high])
 }

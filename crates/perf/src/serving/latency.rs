@@ -11,7 +11,7 @@ use super::queue;
 use super::steady_state::{self, Cycle};
 use crate::constants::Constants;
 
-/// Mean and quantiles, seconds.
+/// Mean and percentiles of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
     /// Mean.
@@ -25,11 +25,28 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Sum of a constant, a part distributed uniformly from 0 to twice its mean `even` (a burst served in order), and
+    /// Seconds of the sum of a constant, a part distributed uniformly from 0 to twice its mean `even` (a burst served in order), and
     /// an exponential part with mean `random` (random arrivals).
     pub fn of(fixed: f64, even: f64, random: f64) -> Spread {
         let at = |q: f64, ln: f64| fixed + 2.0 * q * even + ln * random;
         Spread { mean: fixed + even + random, p50: at(0.5, 0.693), p95: at(0.95, 2.996), p99: at(0.99, 4.605) }
+    }
+
+    /// Applies `change` to each value.
+    #[must_use]
+    pub fn map(self, change: impl Fn(f64) -> f64) -> Spread {
+        self.zip(self, |own, _| change(own))
+    }
+
+    /// Applies `join` to each value and its counterpart in `other`.
+    #[must_use]
+    pub fn zip(self, other: Spread, join: impl Fn(f64, f64) -> f64) -> Spread {
+        Spread {
+            mean: join(self.mean, other.mean),
+            p50: join(self.p50, other.p50),
+            p95: join(self.p95, other.p95),
+            p99: join(self.p99, other.p99),
+        }
     }
 }
 

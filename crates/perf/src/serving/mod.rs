@@ -222,7 +222,6 @@ fn metrics_at_rate(
     let timed = input.osl > 1.0 || matches!(input.load, Load::DecodeOnly { .. });
     let (token_time, tpot) = if timed { (token_time, tpot) } else { (TokenTime::None, Spread::default()) };
     let rest = (input.osl - 1.0).max(0.0);
-    let e2e = |a: f64, b: f64| a + rest * b;
     let (out, all) = if input.counts_prompts() { (input.isl, input.isl) } else { (input.osl, input.osl + input.isl) };
     ServingEstimate {
         requests_per_sec,
@@ -235,12 +234,7 @@ fn metrics_at_rate(
         first_token: first,
         tpot,
         itl: tpot,
-        e2e: Spread {
-            mean: e2e(ttft.mean, tpot.mean),
-            p50: e2e(ttft.p50, tpot.p50),
-            p95: e2e(ttft.p95, tpot.p95),
-            p99: e2e(ttft.p99, tpot.p99),
-        },
+        e2e: ttft.zip(tpot, |first, each| first + rest * each),
         batch,
         bottleneck: bottleneck(&time),
         time,

@@ -36,10 +36,7 @@ pub(super) fn client_limited(
         out.first_token.slot = 0.0;
         out.ttft = out.first_token.spread();
         let rest = (input.osl - 1.0).max(0.0);
-        out.e2e.mean = out.ttft.mean + rest * out.tpot.mean;
-        out.e2e.p50 = out.ttft.p50 + rest * out.tpot.p50;
-        out.e2e.p95 = out.ttft.p95 + rest * out.tpot.p95;
-        out.e2e.p99 = out.ttft.p99 + rest * out.tpot.p99;
+        out.e2e = out.ttft.zip(out.tpot, |first, each| first + rest * each);
     }
     out
 }

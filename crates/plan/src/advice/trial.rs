@@ -6,6 +6,7 @@ use crate::estimate::{Estimate, Metric, Serving, Verdict};
 use crate::scenario::{Parts, Scenario};
 use crate::search::optimize::{TPOT_MS, TTFT_MS};
 use atlas_perf::serving::formats::stored_bytes;
+use atlas_perf::serving::latency::Spread;
 
 /// A scenario for which changes are tried.
 pub(super) struct Trial<'a> {
@@ -130,8 +131,8 @@ fn is_tight(estimate: &Estimate) -> bool {
 fn violates_latency_bound(before: Option<Serving>, together: bool, after: &Estimate, scenario: &Scenario) -> bool {
     let (Some(before), Some(after)) = (before, after.detail.and_then(|detail| detail.serving)) else { return false };
     let split = together && scenario.base.pools().is_some();
-    let breaks = |stated: Option<f64>, usual: f64, [before, ..]: [f64; 4], [after, ..]: [f64; 4]| {
-        stated.or(split.then_some(usual)).is_some_and(|most| after > most && after > before)
+    let breaks = |stated: Option<f64>, usual: f64, before: Spread, after: Spread| {
+        stated.or(split.then_some(usual)).is_some_and(|most| after.mean > most && after.mean > before.mean)
     };
     let stated = &scenario.base.plan.simulation;
     breaks(stated.slo_ttft_ms, TTFT_MS, before.ttft_ms, after.ttft_ms)

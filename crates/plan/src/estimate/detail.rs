@@ -2,13 +2,14 @@
 //! of training and serving.
 
 use atlas_core::math;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::breakdown::Breakdown;
 use super::limits::Limits;
 use super::verdict::Verdict;
 use atlas_config::corrections::Adjustment;
 use atlas_core::plan::Recompute;
+use atlas_perf::serving::latency::Spread;
 
 pub use atlas_core::plan_spec::HEADROOM;
 
@@ -250,14 +251,18 @@ pub struct Serving {
     pub requests_per_sec: f64,
     /// Output tokens per second per user.
     pub tokens_per_sec_per_user: f64,
-    /// Time to first token: mean, p50, p95, p99.
-    pub ttft_ms: [f64; 4],
-    /// Time per output token after the first (TPOT), averaged over a request: mean, p50, p95, p99.
-    pub tpot_ms: [f64; 4],
-    /// Inter-token latency, the gap between two successive tokens of a stream: mean, p50, p95, p99.
-    pub itl_ms: [f64; 4],
-    /// End-to-end latency, from request to last token: mean, p50, p95, p99.
-    pub e2e_ms: [f64; 4],
+    /// Time to first token.
+    #[serde(serialize_with = "as_list")]
+    pub ttft_ms: Spread,
+    /// Time per output token after the first (TPOT), averaged over a request.
+    #[serde(serialize_with = "as_list")]
+    pub tpot_ms: Spread,
+    /// Inter-token latency, the gap between two successive tokens of a stream.
+    #[serde(serialize_with = "as_list")]
+    pub itl_ms: Spread,
+    /// End-to-end latency, from request to last token.
+    #[serde(serialize_with = "as_list")]
+    pub e2e_ms: Spread,
     /// Breakdown of TTFT, ms.
     pub first_token: Breakdown,
     /// Sequences per batch of a replica.
@@ -270,6 +275,11 @@ pub struct Serving {
     pub ttft_interval: Interval,
     /// Confidence interval of TPOT.
     pub tpot_interval: Interval,
+}
+
+/// Records list the mean and the percentiles without names.
+fn as_list<S: Serializer>(spread: &Spread, serializer: S) -> Result<S::Ok, S::Error> {
+    [spread.mean, spread.p50, spread.p95, spread.p99].serialize(serializer)
 }
 
 impl Serving {
@@ -299,15 +309,13 @@ impl Serving {
             *own = change(*own, theirs);
         }
         let spreads = [
-            (&mut self.ttft_ms, &other.ttft_ms),
-            (&mut self.tpot_ms, &other.tpot_ms),
-            (&mut self.itl_ms, &other.itl_ms),
-            (&mut self.e2e_ms, &other.e2e_ms),
+            (&mut self.ttft_ms, other.ttft_ms),
+            (&mut self.tpot_ms, other.tpot_ms),
+            (&mut self.itl_ms, other.itl_ms),
+            (&mut self.e2e_ms, other.e2e_ms),
         ];
         for (own, theirs) in spreads {
-            for (own, theirs) in own.iter_mut().zip(theirs) {
-                *own = change(*own, *theirs);
-            }
+            *own = own.zip(theirs, &change);
         }
     }
 

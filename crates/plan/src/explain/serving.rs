@@ -38,7 +38,7 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
             Term::stated("X_all", "", "tok/s", value, all)
         }
         MetricId::TokensPerSecPerUser => {
-            Term::stated("X_user", "", "tok/s", value, Written::from(1000.0) / described.tpot(serving.tpot_ms[0]))
+            Term::stated("X_user", "", "tok/s", value, Written::from(1000.0) / described.tpot(serving.tpot_ms.mean))
         }
         MetricId::MaxConcurrency => described.sequences(value),
         MetricId::TtftMs => described.ttft(value),
@@ -48,11 +48,11 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
             let how = "of steps that include a prompt chunk of another request, if at least one in a hundred does";
             Term::input("ITL_p99", "", "ms", value)
                 .from(Origin::Engine(how))
-                .depending_on(vec![described.tpot(serving.tpot_ms[0])])
+                .depending_on(vec![described.tpot(serving.tpot_ms.mean)])
         }
-        MetricId::P50Ms => described.whole_request(1, "median", value),
-        MetricId::P95Ms => described.whole_request(2, "p95", value),
-        MetricId::P99Ms => described.whole_request(3, "p99", value),
+        MetricId::P50Ms => described.whole_request(|all| all.p50, "median", value),
+        MetricId::P95Ms => described.whole_request(|all| all.p95, "p95", value),
+        MetricId::P99Ms => described.whole_request(|all| all.p99, "p99", value),
         MetricId::CommComputeRatio => {
             let waited = described.parts().into_iter().find(|part| part.name == "communication");
             let waited = waited.map_or_else(|| Written::from(0.0), Written::from);

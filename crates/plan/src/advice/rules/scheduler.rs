@@ -136,9 +136,8 @@ const INTERFERENCE_RATIO: f64 = 1.1;
 /// Whether tokens wait for prompts of other requests, or prompts wait in a queue, which separate pools avoid.
 fn prefill_delays_decode(case: &Case<'_>) -> bool {
     let Some(serving) = case.detail().and_then(|detail| detail.serving) else { return false };
-    let [_, usual, _, longest] = serving.itl_ms;
     let waited: f64 = ["slot", "queue", "burst"].map(|part| serving.first_token.part(part)).iter().sum();
-    longest > INTERFERENCE_RATIO * usual || waited > serving.first_token.part("prefill")
+    serving.itl_ms.p99 > INTERFERENCE_RATIO * serving.itl_ms.p50 || waited > serving.first_token.part("prefill")
 }
 
 #[cfg(test)]
@@ -154,7 +153,7 @@ mod tests {
 
     fn tokens_and_firsts(estimate: &Estimate) -> (f64, f64) {
         let serving = estimate.detail.unwrap().serving.unwrap();
-        (serving.tpot_ms[0], serving.ttft_ms[0])
+        (serving.tpot_ms.mean, serving.ttft_ms.mean)
     }
 
     /// TPOT and TTFT before and after separating the pools, if that is advised.

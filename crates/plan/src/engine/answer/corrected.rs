@@ -10,6 +10,7 @@ use atlas_config::Mode;
 use atlas_config::corrections::{Adjustment, Features, Quantity, Shape};
 use atlas_core::math;
 use atlas_core::plan::Engine;
+use atlas_perf::serving::latency::Spread;
 use serde::{Serialize, Serializer};
 
 /// Shares of the time by class of operators: compute, memory, communication and pipeline bubble, launch.
@@ -116,8 +117,8 @@ pub fn corrected_metrics(scenario: &Scenario, estimate: &Estimate) -> Vec<Correc
     };
     let throughput =
         found.throughput.and_then(|_| of(rate, |e, d| Some((e.total.tokens_per_sec, d.throughput_interval))));
-    let tpot = found.tpot.and_then(|_| of(Quantity::Tpot, |_, d| d.serving.map(|s| (s.tpot_ms[0], s.tpot_interval))));
-    let ttft = found.ttft.and_then(|_| of(Quantity::Ttft, |_, d| d.serving.map(|s| (s.ttft_ms[0], s.ttft_interval))));
+    let tpot = found.tpot.and_then(|_| of(Quantity::Tpot, |_, d| d.serving.map(|s| (s.tpot_ms.mean, s.tpot_interval))));
+    let ttft = found.ttft.and_then(|_| of(Quantity::Ttft, |_, d| d.serving.map(|s| (s.ttft_ms.mean, s.ttft_interval))));
     [throughput, tpot, ttft].into_iter().flatten().collect()
 }
 
@@ -164,10 +165,8 @@ pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures,
 /// Scales TTFT and the remaining latency by the given factors.
 fn latencies(serving: &mut Serving, latency: &mut Latency, tpot: f64, ttft: f64) {
     let stretched = |whole: f64, first: f64| ttft * first + tpot * (whole - first).max(0.0);
-    for (whole, first) in serving.e2e_ms.iter_mut().zip(serving.ttft_ms) {
-        *whole = stretched(*whole, first.min(*whole));
-    }
-    let [_, p50, p95, p99] = serving.e2e_ms;
+    serving.e2e_ms = serving.e2e_ms.zip(serving.ttft_ms, |whole, first| stretched(whole, first.min(whole)));
+    let Spread { p50, p95, p99, .. } = serving.e2e_ms;
     serving.ttft_ms = serving.ttft_ms.map(|one| one * ttft);
     serving.first_token = Breakdown::scaled(serving.first_token, ttft);
     serving.tpot_ms = serving.tpot_ms.map(|one| one * tpot);

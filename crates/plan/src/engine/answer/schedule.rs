@@ -6,6 +6,7 @@ use crate::estimate::{Estimate, Figures, Latency, Queue, Serving};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_core::count::Count;
+use atlas_perf::serving::latency::Spread;
 use atlas_perf::serving::{Load, ServingInput, estimate};
 
 /// Estimates all phases and averages them.
@@ -83,7 +84,7 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     figures.queue = Some(Queue {
         arrival_rate: rate,
         servers: input.layout.dp * out.max_concurrency.min(input.max_sequences()).max(1.0),
-        service_mean_ms: serving.e2e_ms[0] - wait_ms,
+        service_mean_ms: serving.e2e_ms.mean - wait_ms,
         service_cv: phase.arrival.service_cv.unwrap_or(phase.traffic.cv),
         arrival_cv: phase.arrival.arrival_cv.unwrap_or(phase.traffic.cv),
         utilization: rho.min(1.0),
@@ -93,11 +94,9 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     });
     serving.requests_per_sec = rate.min(capacity);
     serving.total_tokens_per_sec = serving.requests_per_sec * (input.isl + input.osl) * scale;
-    let queued = [overload / 2.0, overload / 2.0, 0.95 * overload, 0.99 * overload];
-    for (i, wait) in queued.into_iter().enumerate() {
-        for slot in [serving.ttft_ms.get_mut(i), serving.e2e_ms.get_mut(i)].into_iter().flatten() {
-            *slot += 1e3 * wait;
-        }
+    let queued = Spread { mean: overload / 2.0, p50: overload / 2.0, p95: 0.95 * overload, p99: 0.99 * overload };
+    for latency in [&mut serving.ttft_ms, &mut serving.e2e_ms] {
+        *latency = latency.zip(queued, |own, wait| own + 1e3 * wait);
     }
     Some((figures, serving))
 }

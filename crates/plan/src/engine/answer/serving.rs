@@ -255,7 +255,7 @@ pub(super) fn described(
     let full = out.batch > 0.9 * out.max_concurrency;
     limits.memory_capacity = full && out.max_concurrency < input.max_sequences() && offered > out.max_concurrency;
     limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
-    let ms = |s: &Spread| [s.mean * 1e3, s.p50 * 1e3, s.p95 * 1e3, s.p99 * 1e3];
+    let ms = |s: Spread| s.map(|seconds| seconds * 1e3);
     let first = &out.first_token;
     let release = Release::assumed_if(scenario.active_software.release_assumed());
     let factors = |f: interval::Factors| Interval { low: f.low, high: f.high };
@@ -275,10 +275,10 @@ pub(super) fn described(
             total_tokens_per_sec: out.total_tokens_per_sec,
             requests_per_sec: out.requests_per_sec,
             tokens_per_sec_per_user: out.tokens_per_sec_per_user,
-            ttft_ms: ms(&out.ttft),
-            tpot_ms: ms(&out.tpot),
-            itl_ms: ms(&out.itl),
-            e2e_ms: ms(&out.e2e),
+            ttft_ms: ms(out.ttft),
+            tpot_ms: ms(out.tpot),
+            itl_ms: ms(out.itl),
+            e2e_ms: ms(out.e2e),
             first_token: Breakdown::of(
                 &["slot", "queue", "burst", "prefill", "overhead"],
                 [first.slot, first.queue, first.burst, first.prefill, first.overhead].map(|seconds| seconds * 1e3),

@@ -61,11 +61,11 @@ fn closed_form_and_events_agree_within_the_interval_on_shipped_pairs() {
         // Simulated requests of equal length stay in lockstep and share the launches of their prompts, which limit
         // DeepSeek on MI300X. The closed form assumes that half of them are mixed.
         assert!(near(rate, simulated, 0.17), "{pair:?}: {rate} and {simulated} tokens/s");
-        let (ttft, first) = (described.ttft_ms[0], seen.ttft_ms[0]);
+        let (ttft, first) = (described.ttft_ms.mean, seen.ttft_ms.mean);
         // Narrower than the interval, which is widened for configurations that were never measured.
         let (low, high) = (described.ttft_interval.low.max(0.6), described.ttft_interval.high.min(1.7));
         assert!(first >= low * ttft && first <= high * ttft, "{pair:?}: TTFT {ttft} and {first} ms");
-        let (tpot, each) = (described.tpot_ms[0], seen.tpot_ms[0]);
+        let (tpot, each) = (described.tpot_ms.mean, seen.tpot_ms.mean);
         assert!(near(tpot, each, 0.23), "{pair:?}: TPOT {tpot} and {each} ms");
     }
 }
@@ -79,7 +79,7 @@ fn closed_form_and_events_agree_on_token_times_up_to_saturation() {
         let rate = format!("request_rate={}", load * most);
         let closed = serving(&library, Engine::Analytical, pair, &[&rate]).1;
         let events = serving(&library, Engine::Event, pair, &[&rate]).1;
-        let (tpot, each) = (closed.tpot_ms[0], events.tpot_ms[0]);
+        let (tpot, each) = (closed.tpot_ms.mean, events.tpot_ms.mean);
         assert!(near(tpot, each, 0.15), "{load} of capacity: TPOT {tpot} and {each} ms");
     }
 }
@@ -95,7 +95,11 @@ fn open_load_with_concurrency_caps_requests_in_flight() {
     for (described, which) in [(&closed.1, "closed form"), (&events.1, "events")] {
         assert!(2.0 * described.batch <= 32.5, "{which}: {} sequences on each of two replicas", described.batch);
         assert!(described.requests_per_sec < 0.6 * open.1.requests_per_sec, "{which}: {}", described.requests_per_sec);
-        assert!(described.ttft_ms[0].is_finite() && described.ttft_ms[0] < 1000.0, "{which}: {}", described.ttft_ms[0]);
+        assert!(
+            described.ttft_ms.mean.is_finite() && described.ttft_ms.mean < 1000.0,
+            "{which}: {}",
+            described.ttft_ms.mean
+        );
     }
     assert!(near(closed.0.total.tokens_per_sec, events.0.total.tokens_per_sec, 0.05));
     // Below the limit nothing is held back.
@@ -165,7 +169,7 @@ fn burst_load_is_simulated_as_burst_arrivals() {
     let library = library();
     let ttft = |set: &[&str]| {
         let (_, estimate) = answered(&library, Engine::Event, ("h100-sxm-8", "llama3.1-8b-serve"), set);
-        estimate.detail.unwrap().serving.unwrap().ttft_ms[0]
+        estimate.detail.unwrap().serving.unwrap().ttft_ms.mean
     };
     let backlog = ttft(&["load=burst", "run_requests=512"]);
     assert_eq!(backlog, ttft(&["arrivals=burst", "requests=512"]));
@@ -233,7 +237,7 @@ fn fused_all_reduce_norm_lowers_tpot_only_for_moe_tp_within_a_node() {
         let of = |release: &str| {
             let software = format!("software=sglang@{release}");
             let set = [&["concurrency=1", software.as_str()], set].concat();
-            serving(&library, Engine::Analytical, (target, workload), &set).1.tpot_ms[0]
+            serving(&library, Engine::Analytical, (target, workload), &set).1.tpot_ms.mean
         };
         of("0.5.6") / of("0.5.8")
     };

@@ -233,13 +233,13 @@ metrics![
     entry(TtftMs, "ttft_ms", "TTFT", |e, _| e.total.latency.ttft)
         .of(Latency, Lower, Duration, When::Inference, ErrorSource::Ttft)
         .help("time to first token, including queueing"),
-    entry(TtftP99Ms, "ttft_p99_ms", "TTFT p99", |e, _| serving(e, |s| s.ttft_ms[3]))
+    entry(TtftP99Ms, "ttft_p99_ms", "TTFT p99", |e, _| serving(e, |s| s.ttft_ms.p99))
         .of(Latency, Lower, Duration, When::AnalyticalServing, ErrorSource::Unknown)
         .help("99th percentile of time to first token"),
-    entry(TpotMs, "tpot_ms", "TPOT", |e, _| serving(e, |s| s.tpot_ms[0]))
+    entry(TpotMs, "tpot_ms", "TPOT", |e, _| serving(e, |s| s.tpot_ms.mean))
         .of(Latency, Lower, Duration, When::AnalyticalServing, ErrorSource::Tpot)
         .help("time per output token after the first: (end to end - TTFT) / (OSL - 1), mean over requests"),
-    entry(ItlP99Ms, "itl_p99_ms", "ITL p99", |e, _| serving(e, |s| s.itl_ms[3]))
+    entry(ItlP99Ms, "itl_p99_ms", "ITL p99", |e, _| serving(e, |s| s.itl_ms.p99))
         .of(Latency, Lower, Duration, When::AnalyticalServing, ErrorSource::Unknown)
         .help("99th percentile of inter-token latency; shows interference by prefill, unlike TPOT"),
     entry(QueueWaitP99Ms, "queue_wait_p99_ms", "wait p99", |e, _| e.queue.wait.p99)

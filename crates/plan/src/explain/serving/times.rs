@@ -5,6 +5,7 @@ use crate::explain::expression::{Written, sum};
 use crate::explain::{Origin, Term};
 use crate::knob::Knob;
 use atlas_perf::serving::Admission;
+use atlas_perf::serving::latency::Spread;
 use atlas_perf::serving::terms::{Rate, TokenTime};
 
 impl Reported<'_> {
@@ -112,7 +113,7 @@ impl Reported<'_> {
             Some(factor) => all * factor,
             None => all,
         };
-        Term::stated("TTFT_p99", "", "ms", value, all).depending_on(vec![self.ttft(self.serving.ttft_ms[0])])
+        Term::stated("TTFT_p99", "", "ms", value, all).depending_on(vec![self.ttft(self.serving.ttft_ms.mean)])
     }
 
     pub(super) fn ttft(&self, value: f64) -> Term {
@@ -206,8 +207,7 @@ impl Reported<'_> {
     }
 
     /// End-to-end latency of a request.
-    pub(super) fn whole_request(&self, quantile: usize, what: &'static str, value: f64) -> Term {
-        let at = |all: [f64; 4]| all.get(quantile).copied().unwrap_or(f64::NAN);
+    pub(super) fn whole_request(&self, at: fn(Spread) -> f64, what: &'static str, value: f64) -> Term {
         let term = |symbol: &'static str, name: String, value: f64, mean: Term| {
             Term::input(symbol, name, "ms", value)
                 .from(Origin::Engine("from its distribution: queueing exponential, bursts uniform, prefill constant"))
@@ -217,13 +217,13 @@ impl Reported<'_> {
             "TTFT_q",
             format!("time to first token, {what}"),
             at(self.serving.ttft_ms),
-            self.ttft(self.serving.ttft_ms[0]),
+            self.ttft(self.serving.ttft_ms.mean),
         );
         let next = term(
             "TPOT_q",
             format!("time per output token, {what}"),
             at(self.serving.tpot_ms),
-            self.tpot(self.serving.tpot_ms[0]),
+            self.tpot(self.serving.tpot_ms.mean),
         );
         Term::stated("E2E", "", "ms", value, first + (self.output() - 1.0) * next)
     }

@@ -300,14 +300,7 @@ impl Mean {
         let tokens = if self.whole { out.output_tokens_per_sec } else { per_second(steady.tokens) };
         self.rates.add(tokens);
         let one = |q: &Quantiles| Spread { mean: q.mean, p50: q.p50, p95: q.p95, p99: q.p99 };
-        let add = |sum: &mut Spread, spread: Spread| {
-            *sum = Spread {
-                mean: sum.mean + spread.mean,
-                p50: sum.p50 + spread.p50,
-                p95: sum.p95 + spread.p95,
-                p99: sum.p99 + spread.p99,
-            };
-        };
+        let add = |sum: &mut Spread, spread: Spread| *sum = sum.zip(spread, |sum, one| sum + one);
         let sum = &mut self.sum;
         add(&mut sum.ttft, one(&out.ttft));
         add(&mut sum.tpot, one(&out.tpot));
@@ -381,7 +374,7 @@ impl Mean {
         full: Option<f64>,
     ) -> ServingEstimate {
         let (by, all) = (self.per_run(), self.per_run() * stood_for);
-        let scaled = |s: &Spread| Spread { mean: s.mean * by, p50: s.p50 * by, p95: s.p95 * by, p99: s.p99 * by };
+        let scaled = |s: Spread| s.map(|sum| sum * by);
         let sum = &self.sum;
         let first = &sum.first_token;
         let mut overloaded = false;
@@ -409,7 +402,7 @@ impl Mean {
             total_tokens_per_sec: all_tokens,
             requests_per_sec: rate,
             output_tokens_per_sec_per_accelerator: tokens / input.layout.accelerators().max(1.0),
-            ttft: scaled(&sum.ttft),
+            ttft: scaled(sum.ttft),
             first_token: FirstToken {
                 slot: first.slot * by,
                 queue: first.queue * by,
@@ -417,9 +410,9 @@ impl Mean {
                 prefill: first.prefill * by,
                 overhead: first.overhead * by,
             },
-            tpot: scaled(&sum.tpot),
-            itl: scaled(&sum.itl),
-            e2e: scaled(&sum.e2e),
+            tpot: scaled(sum.tpot),
+            itl: scaled(sum.itl),
+            e2e: scaled(sum.e2e),
             batch: sum.batch * by,
             time: sum.time.scaled(by),
             ..*reference
@@ -432,7 +425,7 @@ impl Mean {
             // Waiting times grow with the length of the run: there is no steady state and no defined latency. The
             // throughput is that of a saturated system.
             out.capacity_requests_per_sec = rate;
-            let endless = Spread { mean: f64::INFINITY, p50: f64::INFINITY, p95: f64::INFINITY, p99: f64::INFINITY };
+            let endless = Spread::of(f64::INFINITY, 0.0, 0.0);
             (out.ttft, out.e2e) = (endless, endless);
             out.first_token.slot = f64::INFINITY;
         }
