@@ -148,9 +148,9 @@ fn figures(step: &Step) -> [(&'static str, f64); 12] {
 fn described(step: &Step, options: &StepOptions) -> String {
     let mut table = Table::new([("part", Align::Left), ("time", Align::Right), ("of the step", Align::Right)]);
     for (name, seconds) in step.parts() {
-        table.row([name.to_owned(), units::duration_ms(1e3 * seconds), units::percent(seconds / step.seconds)]);
+        table.row([name.to_owned(), units::duration(seconds), units::percent(seconds / step.seconds)]);
     }
-    table.row(["step".to_owned(), units::duration_ms(1e3 * step.seconds), String::new()]);
+    table.row(["step".to_owned(), units::duration(step.seconds), String::new()]);
     let [train, rollout] = step.nodes;
     let place = match (options.samples, options.rollout_nodes) {
         (None, _) => format!("{train} nodes"),

@@ -132,6 +132,12 @@ pub fn percent_in(share: f64, digits: i32) -> String {
     }
 }
 
+/// Formats seconds in a readable unit: `4.171 ms`, `383.6 s`, `6.4 min`.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    duration_ms(1e3 * seconds)
+}
+
 /// Formats milliseconds in a readable unit: `4.171 ms`, `383.6 s`, `6.4 min`.
 #[must_use]
 pub fn duration_ms(ms: f64) -> String {

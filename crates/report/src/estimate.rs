@@ -94,7 +94,7 @@ pub fn bounds(scenario: &Scenario, detail: &Detail, runs: bool, width: usize) ->
         Mode::Inference => "a token of every running sequence",
     };
     if runs {
-        let _ = write!(out, "\ntime of {whole}\n{}", bars(&detail.time, |seconds| units::duration_ms(1e3 * seconds)));
+        let _ = write!(out, "\ntime of {whole}\n{}", bars(&detail.time, units::duration));
     }
     let bytes = units::memory;
     let (upper, has) = (bytes(detail.memory.upper), bytes(detail.memory.capacity));

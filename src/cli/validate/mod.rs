@@ -260,9 +260,9 @@ fn render(story: &validate::story::RowExplanation) -> String {
     if let Some(time) = &story.time {
         let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Right)]);
         for (name, seconds) in time.parts().filter(|(_, seconds)| *seconds > 0.0) {
-            table.row([format!("  {name}"), units::duration_ms(1e3 * seconds), units::percent(seconds / time.total())]);
+            table.row([format!("  {name}"), units::duration(seconds), units::percent(seconds / time.total())]);
         }
-        table.row(["  all".to_owned(), units::duration_ms(1e3 * time.total()), units::percent(1.0)]);
+        table.row(["  all".to_owned(), units::duration(time.total()), units::percent(1.0)]);
         out += &format!("\nwhere the time goes\n{}", table.render());
     }
     out += "\npredicted against measured\n";

@@ -39,7 +39,7 @@ impl Progress {
         if self.done == 0 {
             return "starting".to_owned();
         }
-        let left = self.left().map_or_else(String::new, |left| format!(", {} left", units::duration_ms(1e3 * left)));
+        let left = self.left().map_or_else(String::new, |left| format!(", {} left", units::duration(left)));
         format!("{:>3.0} %, {}/s{left}", 100.0 * self.share(), units::si(self.rate()))
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
     let rate = case.estimate.total.tokens_per_sec;
     let found = study(work, rate, &options, &Gauge::default()).map_err(refused)?;
     let input = &found.input;
-    let time = |seconds: f64| units::duration_ms(1e3 * seconds);
+    let time = units::duration;
     reply.push_text(format!(
         "If one of the {} nodes fails every {}, {} of the time is useful work: throughput drops from {} to {}.",
         input.nodes,

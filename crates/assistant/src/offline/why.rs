@@ -120,7 +120,7 @@ pub(super) fn breakdown(question: &ParsedQuestion, context: &Context<'_>) -> Res
 
 fn time_table(reply: &mut Reply, mode: Mode, time: &Breakdown) {
     let of = if mode == Mode::Training { "optimizer step" } else { "output token" };
-    parts_table(reply, &format!("time of one {of}"), time, |seconds| units::duration_ms(1e3 * seconds));
+    parts_table(reply, &format!("time of one {of}"), time, units::duration);
 }
 
 fn memory_table(reply: &mut Reply, memory: &Breakdown) {

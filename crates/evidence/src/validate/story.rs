@@ -104,16 +104,13 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
         ("model FLOPs per token", format!("{} (PaLM, appendix B)", si(flops, "FLOP"))),
         ("tokens per step", si(tokens, "tok")),
         ("peak per device", si(peak, "FLOP/s")),
-        ("step time at peak", units::duration_ms(1e3 * flops * tokens / (peak * i.accelerators))),
-        (
-            "predicted step time",
-            format!("{}, MFU {}", units::duration_ms(1e3 * out.step_seconds), units::percent(out.mfu)),
-        ),
+        ("step time at peak", units::duration(flops * tokens / (peak * i.accelerators))),
+        ("predicted step time", format!("{}, MFU {}", units::duration(out.step_seconds), units::percent(out.mfu))),
         (
             "measured step time",
             format!(
                 "{}, MFU {}",
-                units::duration_ms(1e3 * measured_step),
+                units::duration(measured_step),
                 units::percent(flops * tokens / (measured_step * peak * i.accelerators))
             ),
         ),
@@ -147,7 +144,7 @@ fn served(i: &ServingInput, engine: Engine) -> Reported {
     let out = events.unwrap_or_else(|| serving::estimate(i, &Constants::default()));
     let l = &i.layout;
     let si = |value: f64, unit: &str| units::with_unit(&units::si(value), unit);
-    let ms = |seconds: f64| units::duration_ms(1e3 * seconds);
+    let ms = units::duration;
     let first = &out.first_token;
     let steps = vec![
         (

@@ -9,7 +9,7 @@ use atlas_catalog::software::Software;
 use atlas_config::Mode;
 use atlas_config::corrections::Quantity;
 use atlas_core::plan::{Arrivals, Engine, Format, LoadKind, PriceBasis};
-use atlas_core::units::{duration_ms, si, with_unit};
+use atlas_core::units::{duration, duration_ms, si, with_unit};
 use atlas_perf::training::measured::best_mfu;
 
 /// Notes on an estimate of a scenario, most important first.
@@ -109,10 +109,10 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             notes.push(format!(
                 "a step without interruptions takes {}; failures ({:.2} per day) and checkpoints ({} every {}) add the rest on \
                  average, assuming that a spare node is always available",
-                duration_ms(1e3 * seen.step_s),
+                duration(seen.step_s),
                 seen.failures_per_day,
-                duration_ms(1e3 * seen.checkpoint_s),
-                duration_ms(1e3 * interval),
+                duration(seen.checkpoint_s),
+                duration(interval),
             ));
         }
         notes.push(

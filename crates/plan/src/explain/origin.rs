@@ -109,7 +109,7 @@ fn lowercase_first(text: &'static str) -> Cow<'static, str> {
 pub(super) fn shown(value: f64, unit: &str) -> String {
     match unit {
         "ms" => units::duration_ms(value),
-        "s" => units::duration_ms(1e3 * value),
+        "s" => units::duration(value),
         "h" => units::duration_ms(3.6e6 * value),
         "USD" => units::usd(value),
         "bytes" => units::with_unit(&units::si(value), "B"),

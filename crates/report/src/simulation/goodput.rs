@@ -10,10 +10,6 @@ use atlas_core::units;
 use atlas_plan::simulation::goodput::{SHARES, Study};
 use atlas_sim::kernel::Interval;
 
-fn hours(seconds: f64) -> String {
-    units::duration_ms(1e3 * seconds)
-}
-
 fn with_width(interval: &Interval) -> String {
     if interval.half_width.is_finite() {
         format!("{} ± {}", units::percent(interval.mean), units::percent(interval.half_width))
@@ -29,15 +25,15 @@ pub fn render(study: &Study, width: usize) -> String {
     let mut out = format!(
         "failures and checkpoints: {} nodes; mean time between failures {} per node, {} overall\n",
         i.nodes,
-        hours(i.node_mtbf),
-        hours(i.mtbf())
+        units::duration(i.node_mtbf),
+        units::duration(i.mtbf())
     );
     out += &format!(
         "a checkpoint of {} GB takes {}; optimal interval: {} (Young), {} (Daly)\n\n",
         units::si(study.checkpoint_bytes * 1e-9),
-        hours(i.checkpoint),
-        hours(i.young_interval()),
-        hours(i.daly_interval())
+        units::duration(i.checkpoint),
+        units::duration(i.young_interval()),
+        units::duration(i.daly_interval())
     );
     let mut table = Table::new([("interval", Align::Right), ("goodput", Align::Right), ("", Align::Left)]);
     let young = i.young_interval();
@@ -61,14 +57,14 @@ pub fn render(study: &Study, width: usize) -> String {
         if choice.interval == at_daly {
             marks.push("Daly");
         }
-        table.row([hours(choice.interval), with_width(&choice.goodput), marks.join(", ")]);
+        table.row([units::duration(choice.interval), with_width(&choice.goodput), marks.join(", ")]);
     }
     if !study.choices.is_empty() {
         out += &table.render();
         out.push('\n');
     }
     let mut table = Table::new([
-        (format!("every {}", hours(i.interval)), Align::Left),
+        (format!("every {}", units::duration(i.interval)), Align::Left),
         ("share of the time".to_owned(), Align::Right),
     ]);
     for (name, share) in SHARES.iter().zip(&study.shares) {
@@ -79,7 +75,7 @@ pub fn render(study: &Study, width: usize) -> String {
     out += &format!(
         "{} failures in {} of work ({} runs); long-run throughput {}, {} without failures\n",
         units::significant(study.failures.mean, 3),
-        hours(i.work),
+        units::duration(i.work),
         study.replications,
         units::with_unit(&units::si(study.tokens_per_sec * goodput.mean), "tok/s"),
         units::with_unit(&units::si(study.tokens_per_sec), "tok/s"),

@@ -12,10 +12,6 @@ use atlas_plan::simulation::jobs::Config;
 use atlas_sim::cluster::Output;
 use atlas_sim::kernel::Quantiles;
 
-fn span(seconds: f64) -> String {
-    units::duration_ms(1e3 * seconds)
-}
-
 /// Renders the jobs as text.
 #[must_use]
 pub fn render(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -> String {
@@ -24,12 +20,12 @@ pub fn render(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -
     let align = |i: usize| if i == 0 || i == 8 { Align::Left } else { Align::Right };
     let mut table = Table::new(head.into_iter().enumerate().map(|(i, name)| (name, align(i))));
     for ((job, record), size) in config.jobs.iter().zip(&out.jobs).zip(sizes) {
-        let mut cells = vec![job.name.clone(), size.to_string(), span(job.submitted.0)];
+        let mut cells = vec![job.name.clone(), size.to_string(), units::duration(job.submitted.0)];
         match record {
             Some(r) => cells.extend([
-                span(r.begin),
-                span(r.end),
-                span(r.wait),
+                units::duration(r.begin),
+                units::duration(r.end),
+                units::duration(r.wait),
                 units::significant(r.contention, 3),
                 units::significant(r.slowdown, 3),
                 if r.stopped_at_limit { "stopped at its time limit".to_owned() } else { String::new() },
@@ -42,10 +38,10 @@ pub fn render(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -
     text += &format!(
         "\nutilization {}, mean wait {}, p99 {}, mean queue length {:.2} jobs, all done after {}\n",
         units::percent(out.utilization),
-        span(out.wait.mean),
-        span(out.wait.p99),
+        units::duration(out.wait.mean),
+        units::duration(out.wait.p99),
         out.waiting,
-        span(out.seconds)
+        units::duration(out.seconds)
     );
     text += "contention: run time / run time without other jobs; slowdown: time from submission to end / run time\n";
     text

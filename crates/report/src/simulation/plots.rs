@@ -58,7 +58,7 @@ fn breakdown(m: &training::Measured) -> Bars {
     let parts = |parts: &training::Parts| {
         parts.list().iter().map(|(name, seconds)| ((*name).to_owned(), 1e3 * seconds)).collect::<Vec<_>>()
     };
-    let row = |name: &str, p: &training::Parts| bar(name, parts(p), units::duration_ms(1e3 * p.total()), None);
+    let row = |name: &str, p: &training::Parts| bar(name, parts(p), units::duration(p.total()), None);
     Bars {
         title: "Step time by part".to_owned(),
         bars: vec![row("simulated", &m.parts), row("closed form", &m.closed_parts())],

@@ -12,10 +12,6 @@ use crate::table::{Align, Table};
 /// Answers by target name; the name is empty if there is no target.
 type Answers = [(String, Answer)];
 
-fn span(seconds: f64) -> String {
-    units::duration_ms(1e3 * seconds)
-}
-
 /// Renders the step as text.
 #[must_use]
 pub fn render(label: &str, trace: &StepTrace, answers: &Answers) -> String {
@@ -38,7 +34,7 @@ pub fn render(label: &str, trace: &StepTrace, answers: &Answers) -> String {
     let mut table = Table::new(head);
     let all: Vec<Shares> = recorded.into_iter().chain(targets.iter().map(|(_, shares)| *shares)).collect();
     for (name, get) in ROWS {
-        table.row(std::iter::once(name.to_owned()).chain(all.iter().map(|shares| span(get(shares)))));
+        table.row(std::iter::once(name.to_owned()).chain(all.iter().map(|shares| units::duration(get(shares)))));
     }
     text += &table.render();
     for (name, answer) in answers.iter().filter(|(_, answer)| !answer.exchanges.is_empty()) {
@@ -49,7 +45,7 @@ pub fn render(label: &str, trace: &StepTrace, answers: &Answers) -> String {
         let mut table = Table::new(head);
         for e in &answer.exchanges {
             let bytes = e.bytes.map_or_else(|| "not stated".to_owned(), units::memory);
-            let shown = |seconds: Option<f64>| seconds.map_or_else(String::new, span);
+            let shown = |seconds: Option<f64>| seconds.map_or_else(String::new, units::duration);
             let cells = [bytes, e.ranks.to_string(), e.count.to_string(), shown(e.recorded_s), shown(e.modeled_s)];
             table.row(std::iter::once(e.collective.to_owned()).chain(cells));
         }

@@ -59,7 +59,7 @@ pub fn render(curves: &[Curve], width: usize) -> String {
             let sizes = [point.nodes.to_string(), point.accelerators.to_string()];
             let cells: Vec<String> = match &point.answer {
                 Ok(a) => vec![
-                    if a.step > 0.0 { units::duration_ms(1e3 * a.step) } else { String::new() },
+                    if a.step > 0.0 { units::duration(a.step) } else { String::new() },
                     units::si(a.rate),
                     units::percent(a.efficiency),
                     units::percent(a.analytical_efficiency),

@@ -150,8 +150,8 @@ fn of_training(m: &training::Measured) -> String {
     );
     out += &format!(
         "mean step {}, closed form {} ({}); {} {}s/s; MFU {}\n",
-        units::duration_ms(1e3 * o.step.mean),
-        units::duration_ms(1e3 * m.analytical_step),
+        units::duration(o.step.mean),
+        units::duration(m.analytical_step),
         units::relative(m.analytical_step, o.step.mean),
         units::si(m.samples_per_second()),
         m.sample,
@@ -194,9 +194,9 @@ fn breakdown(m: &training::Measured) -> String {
         if seconds > NEGLIGIBLE_SHARE * step || closed > NEGLIGIBLE_SHARE * step {
             table.row([
                 name.to_owned(),
-                units::duration_ms(1e3 * seconds),
+                units::duration(seconds),
                 units::percent(seconds / step),
-                units::duration_ms(1e3 * closed),
+                units::duration(closed),
             ]);
         }
     }

@@ -317,7 +317,7 @@ pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     let time = detailed().map(|(entry, detail)| Bar {
         name: entry.name.clone(),
         parts: detail.time.parts().map(own).collect(),
-        label: units::duration_ms(1e3 * detail.time.total()),
+        label: units::duration(detail.time.total()),
         interval: None,
         limit: None,
     });

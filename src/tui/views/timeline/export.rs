@@ -35,7 +35,7 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
 }
 
 fn time(seconds: f64) -> Cell {
-    Cell::figure(units::duration_ms(1e3 * seconds), seconds)
+    Cell::figure(units::duration(seconds), seconds)
 }
 
 fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
@@ -52,7 +52,7 @@ fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
             drawn.push(pictures::Task {
                 kind: kind(task.kind),
                 span: (begin, end),
-                tooltip: format!("{}, {}", task_text(task), units::duration_ms(1e3 * (end - begin))),
+                tooltip: format!("{}, {}", task_text(task), units::duration(end - begin)),
             });
             rows.push(vec![
                 Cell::text(name.clone()),
@@ -69,14 +69,14 @@ fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
         lanes.push((name, drawn));
     }
     let ticks = Axis::linear("time").range([0.0, last - first].into_iter())?.ticks();
-    let ticks: Vec<_> = ticks.into_iter().map(|(at, _)| (at, units::duration_ms(1e3 * at))).collect();
+    let ticks: Vec<_> = ticks.into_iter().map(|(at, _)| (at, units::duration(at))).collect();
     let kinds: Vec<String> = KINDS.iter().map(|kind| named(*kind).0.to_owned()).collect();
     let chart = pictures::lanes("Tasks of a step", &lanes, &ticks, &kinds, WIDTH)?;
     let critical = timeline.critical.iter().filter(|critical| **critical).count();
     let text = format!(
         "A step of {}: {} tasks on {} streams, {critical} of them on the critical path. Identical replicas are shown \
          once.",
-        units::duration_ms(1e3 * (last - first)),
+        units::duration(last - first),
         rows.len(),
         lanes.len()
     );
@@ -158,7 +158,7 @@ fn levels(served: &Served, about: &str) -> Document {
     });
     let head = ["time_s", "running", "waiting", "kv_share", "replicas"].map(right).to_vec();
     let rows = Grid { head, rows: rows.collect() };
-    let text = format!("Averages over bins of {}, including ramp-up and drain.", units::duration_ms(1e3 * served.cell));
+    let text = format!("Averages over bins of {}, including ramp-up and drain.", units::duration(served.cell));
     let count = served.timeline.len().max(1) as f64;
     let of = |name: &str, get: fn(&Levels) -> f64, show: fn(f64) -> String| {
         let mean = served.timeline.iter().map(get).sum::<f64>() / count;

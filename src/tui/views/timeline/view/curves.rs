@@ -11,7 +11,7 @@ use crate::tui::widgets::plot::{Plot, Series, Shape, color, letter};
 use crate::tui::work::simulating::Scaling;
 use atlas_core::sort;
 use atlas_core::units;
-use atlas_core::units::{duration_ms, durations_ms};
+use atlas_core::units::{duration, duration_ms, durations_ms};
 use atlas_plan::engine;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_report::chart::Axis;
@@ -147,7 +147,7 @@ pub(super) fn levels(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, 
     };
     let mut top = area.bottom().saturating_sub(1);
     if charted.is_empty() {
-        let head = format!("{} over {}", requests_of(answer, served), duration_ms(1e3 * seconds));
+        let head = format!("{} over {}", requests_of(answer, served), duration(seconds));
         top = area.y;
         for line in wrap(&head, usize::from(area.width)).into_iter().take(usize::from(area.height)) {
             canvas.text(area.x, top, area.width, &line, canvas.role(Role::Dim));

@@ -14,7 +14,7 @@ use curves::{latencies, levels, scale};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-use atlas_core::units::{duration_ms, durations_ms};
+use atlas_core::units::{duration, durations_ms};
 use atlas_sim::training::program::Action;
 use atlas_sim::training::schedule::PassKind;
 use atlas_sim::training::{StreamKind, Task, TaskKind};
@@ -229,9 +229,9 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
 fn shares(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let (first, last) = timeline.span;
-    let mut lines = vec![(format!("stream utilization in a step of {}", duration_ms(1e3 * (last - first))), dim)];
+    let mut lines = vec![(format!("stream utilization in a step of {}", duration(last - first)), dim)];
     if let Some(task) = timeline.task_under_cursor().and_then(|here| timeline.task(here)) {
-        let took = format!("{}: {}", task_text(task), duration_ms(1e3 * (task.end - task.begin)));
+        let took = format!("{}: {}", task_text(task), duration(task.end - task.begin));
         lines.splice(0..0, wrap(&took, usize::from(area.width)).into_iter().map(|line| (line, value)));
     }
     let mut y = area.y;
@@ -421,13 +421,13 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let (first, _) = timeline.span;
-    let when = format!("{} to {}", duration_ms(1e3 * (task.begin - first)), duration_ms(1e3 * (task.end - first)));
+    let when = format!("{} to {}", duration(task.begin - first), duration(task.end - first));
     let x = canvas.text(area.x, area.y, area.width, &task_text(task), value) + 2;
     let room = area.right().saturating_sub(x);
-    let lasts = duration_ms(1e3 * (task.end - task.begin));
+    let lasts = duration(task.end - task.begin);
     let took = format!("takes {lasts}, {when}");
     // The end follows from start and duration.
-    let brief = format!("takes {lasts} from {}", duration_ms(1e3 * (task.begin - first)));
+    let brief = format!("takes {lasts} from {}", duration(task.begin - first));
     canvas.text(x, area.y, room, if took.width() <= usize::from(room) { &took } else { &brief }, text);
     let waited = match task.after.and_then(|after| timeline.task(after)) {
         None => "did not wait for another task of this step".to_owned(),
@@ -437,9 +437,8 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
                 Some(task.begin - timeline.task(*before)?.end)
             });
             let idle = idle.filter(|idle| *idle > 1e-9);
-            let stood =
-                idle.map_or_else(String::new, |idle| format!("; its stream was idle for {}", duration_ms(1e3 * idle)));
-            format!("waited for {}, until {}{stood}", task_text(after), duration_ms(1e3 * (after.end - first)))
+            let stood = idle.map_or_else(String::new, |idle| format!("; its stream was idle for {}", duration(idle)));
+            format!("waited for {}, until {}{stood}", task_text(after), duration(after.end - first))
         }
     };
     canvas.text(area.x, area.y + 1, area.width, &waited, text);
