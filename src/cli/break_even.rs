@@ -6,10 +6,9 @@ use color_eyre::eyre::eyre;
 use serde_json::{Value, json};
 
 use super::args::{Globals, KnobArgs};
-use super::output::{self, Charset, write_stderr};
-use super::pick;
+use super::output::{self, Charset};
+use super::{pick, save};
 use atlas_core::units;
-use atlas_document::files;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::break_even::{Point, break_even_utilization, curve};
 use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
@@ -66,8 +65,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if let Some(path) = &args.svg {
         let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::standalone);
-        files::write(path, &picture).map_err(|error| super::run::write_error(path, &error))?;
-        write_stderr(&format!("wrote {}", path.display()));
+        save::save(path, picture)?;
     }
     Ok(())
 }

@@ -9,12 +9,11 @@ use serde_json::Value;
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, write_stderr};
-use super::{keep, pick, report};
+use super::{keep, pick, report, save};
 use atlas_cluster::history::{Draft, EntryKind, readings_of};
 use atlas_config::library::Library;
 use atlas_config::profile::stem_for;
 use atlas_config::{Target, Workload};
-use atlas_document::files;
 use atlas_evidence::calibrate;
 use atlas_evidence::calibrate::columns::COLUMNS;
 use atlas_evidence::calibrate::scripts;
@@ -204,11 +203,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     let path = args.out.clone().unwrap_or_else(|| default_path(globals, subject.target));
     let writes = !args.dry_run;
-    if writes && !args.force && path.exists() {
-        let path = path.display();
-        return Err(color_eyre::eyre::eyre!(
-            "{path} already exists; use --force to overwrite it or --out to choose another file"
-        ));
+    if writes && !args.force {
+        save::refuse_existing([path.as_path()], save::FORCE_OR_OTHER_FILE)?;
     }
     let outcome = calibrate::calibrate(&bench, &rows, &subject.start);
     let date = now().get(..10).unwrap_or_default().to_owned();
@@ -244,8 +240,11 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return Ok(());
     }
     let yaml = document::profile(&outcome, &subject.start, &subject.target.vendor, &date);
-    let written = if args.force { files::write(&path, &yaml) } else { files::write_new(&path, &yaml) };
-    written.map_err(|error| color_eyre::eyre::eyre!("cannot write to {}: {error}", path.display()))?;
+    if args.force {
+        save::write(&path, &yaml)?;
+    } else {
+        save::write_new(&path, &yaml, save::FORCE_OR_OTHER_FILE)?;
+    }
     write_stderr(&format!("wrote {}", path.display()));
     let body = described::document(&outcome, &date);
     keep::keep(EntryKind::Calibration, draft(&args, globals, &subject, &path, body));
@@ -333,37 +332,16 @@ fn plan(
     if args.dry_run {
         return Ok(());
     }
-    // Either all scripts are written or none, so that scripts of different plans are not mixed.
-    let taken: Vec<String> = files
-        .iter()
-        .map(|file| dir.join(&file.name))
-        .filter(|path| path.exists() && !args.force)
-        .map(|path| path.display().to_string())
-        .collect();
-    if !taken.is_empty() {
-        let n = taken.len();
-        let first = taken.first().cloned().unwrap_or_default();
-        return Err(color_eyre::eyre::eyre!(
-            "{first} and {} more already exist; use --force to overwrite them or --out to choose another directory",
-            n - 1
-        ));
+    let paths: Vec<PathBuf> = files.iter().map(|file| dir.join(&file.name)).collect();
+    if !args.force {
+        save::refuse_existing(paths.iter().map(PathBuf::as_path), save::FORCE_OR_OTHER_DIRECTORY)?;
     }
-    for file in &files {
-        let path = dir.join(&file.name);
-        let written = files::write(&path, &file.text).and_then(|()| executable(&path, file.executable));
-        written.map_err(|error| color_eyre::eyre::eyre!("cannot write to {}: {error}", path.display()))?;
+    for (file, path) in files.iter().zip(&paths) {
+        save::write(path, &file.text)?;
+        if file.executable {
+            save::make_executable(path)?;
+        }
     }
     write_stderr(&format!("wrote {} files to {}", files.len(), dir.display()));
-    Ok(())
-}
-
-#[cfg(unix)]
-fn executable(path: &Path, wanted: bool) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    if wanted { std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)) } else { Ok(()) }
-}
-
-#[cfg(not(unix))]
-fn executable(_: &Path, _: bool) -> std::io::Result<()> {
     Ok(())
 }

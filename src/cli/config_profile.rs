@@ -2,14 +2,11 @@
 
 use std::path::PathBuf;
 
-use color_eyre::eyre::eyre;
-
 use super::args::Globals;
 use super::calibrate::default_path;
 use super::failure::Failure;
 use super::output::write_stderr;
-use super::pick;
-use atlas_document::files;
+use super::{pick, save};
 use atlas_evidence::calibrate::document;
 use atlas_evidence::calibrate::parameter::{FABRICS, Figures, NODE_WATTS, NODE_WATTS_RANGE, SLOTS};
 
@@ -60,14 +57,11 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     let path = args.out.clone().unwrap_or_else(|| default_path(globals, target));
     let text = document::uncalibrated(&target.name, &target.vendor, &base.name, &figures);
-    if !args.force && path.exists() {
-        return Err(eyre!(
-            "{} already exists; use --force to overwrite it or --out to choose another file",
-            path.display()
-        ));
+    if args.force {
+        save::write(&path, &text)?;
+    } else {
+        save::write_new(&path, &text, save::FORCE_OR_OTHER_FILE)?;
     }
-    let written = if args.force { files::write(&path, &text) } else { files::write_new(&path, &text) };
-    written.map_err(|error| eyre!("cannot write to {}: {error}", path.display()))?;
     write_stderr(&format!("wrote {}", path.display()));
     Ok(())
 }

@@ -9,11 +9,10 @@ use atlas_detect::catalog::CatalogEntry;
 use atlas_detect::render::render;
 use atlas_detect::runner::System;
 use atlas_detect::{Options, detect, idle};
-use atlas_document::files;
 
 use super::args::Globals;
 use super::output::write_stderr;
-use super::run::write_error;
+use super::save;
 
 /// Detect the accelerators of this machine and its cluster and print them as targets.
 #[derive(Debug, clap::Args)]
@@ -119,11 +118,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     match &args.out {
         None => std::io::stdout().lock().write_all(text.as_bytes())?,
-        Some(path) if path.exists() => {
-            return Err(color_eyre::eyre::eyre!("{} already exists; choose another name", path.display()));
-        }
         Some(path) => {
-            files::write(path, &text).map_err(|error| write_error(path, &error))?;
+            save::write_new(path, &text, save::OTHER_NAME)?;
             write_stderr(&format!("wrote {} targets to {}", found.machines.len(), path.display()));
         }
     }

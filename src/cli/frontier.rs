@@ -7,12 +7,11 @@ use serde_json::json;
 
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
-use super::output::{self, Charset, write_stderr};
-use super::pick;
+use super::output::{self, Charset};
+use super::{pick, save};
 use atlas_config::Mode;
 use atlas_core::units;
 use atlas_document::Diagnostics;
-use atlas_document::files;
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::frontier::{Point, frontier};
@@ -83,8 +82,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if let Some(path) = &args.svg {
         let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::standalone);
-        files::write(path, &picture).map_err(|error| super::run::write_error(path, &error))?;
-        write_stderr(&format!("wrote {}", path.display()));
+        save::save(path, picture)?;
     }
     Ok(())
 }

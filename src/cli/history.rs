@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, write_stderr};
-use super::{history_import, keep};
+use super::{history_import, keep, save};
 
 /// Browse past predictions, runs and measurements, and what changed between them.
 #[derive(Debug, clap::Args)]
@@ -335,12 +335,7 @@ fn export(entries: &[Entry], out: Option<&std::path::Path>) -> color_eyre::Resul
             return Err(Failure::usage([problem]).into());
         }
     };
-    match atlas_document::files::write_new(path, &text) {
-        Ok(()) => write_stderr(&format!("wrote {} entries to {}", entries.len(), path.display())),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(eyre!("{} already exists; choose another name", path.display()));
-        }
-        Err(error) => return Err(super::run::write_error(path, &error)),
-    }
+    save::write_new(path, &text, save::OTHER_NAME)?;
+    write_stderr(&format!("wrote {} entries to {}", entries.len(), path.display()));
     Ok(())
 }

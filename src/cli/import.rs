@@ -8,7 +8,6 @@ use atlas_cluster::documents::{Documents, UserInput, documents};
 use atlas_cluster::import::{Import, SourceFile, import};
 use atlas_config::library::Library;
 use atlas_core::sort;
-use atlas_document::files::write_new;
 use atlas_document::sources::read_bytes;
 use atlas_plan::advice::{Objective, advise};
 use atlas_plan::engine;
@@ -20,7 +19,7 @@ use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::output::{self, write_stderr};
 use super::pick;
-use super::run::write_error;
+use super::save;
 
 /// Read a job from launch scripts and configuration files.
 #[derive(Debug, clap::Args)]
@@ -168,8 +167,7 @@ pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Import
     let files = [("targets.yaml", &found.target, of_target), ("workloads.yaml", &found.workload, of_workload)];
     // The user does not see this directory, so the origins of the values are included for explanations.
     for (name, text, read_from) in files {
-        let path = folder.path().join(name);
-        write_new(&path, format!("{text}{read_from}")).map_err(|error| write_error(&path, &error))?;
+        save::write(&folder.path().join(name), format!("{text}{read_from}"))?;
     }
     found.notes.iter().for_each(|note| write_stderr(&format!("note: {note}")));
     Ok(Imported { folder, target: parts.target.name.to_string(), workload: parts.workload.name.to_string() })
@@ -192,7 +190,7 @@ fn scenario(read: &Import, args: &Args, globals: &Globals) -> color_eyre::Result
         found.parts(&library)?;
         for (name, text) in [("targets.yaml", &found.target), ("workloads.yaml", &found.workload)] {
             let path = folder.join(name);
-            write_new(&path, text).map_err(|error| write_error(&path, &error))?;
+            save::write_new(&path, text, "choose another directory")?;
             output::print(&format!("{}\n", path.display()))?;
         }
     }

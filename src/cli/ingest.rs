@@ -11,7 +11,7 @@ use super::args::{Globals, IngestArgs, IngestFormat};
 use super::experiment_files::ActiveConfiguration;
 use super::failure::Failure;
 use super::output::{self, write_stderr};
-use super::{keep, pick};
+use super::{keep, pick, save};
 use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::Workload;
 use atlas_core::plan::Methodology;
@@ -67,10 +67,7 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
         }
     };
     match &args.out {
-        Some(path) => {
-            atlas_document::files::write(path, &text).wrap_err_with(|| format!("{}", path.display()))?;
-            write_stderr(&format!("wrote {}", path.display()));
-        }
+        Some(path) => save::save(path, &text)?,
         None => output::print(&text)?,
     }
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use atlas_cluster::launch::File;
-use atlas_document::files;
 
 use super::args::Globals;
 use super::launch_plan::{PlanArgs, Planned};
 use super::output::{self, write_stderr};
-use super::run::write_error;
+use super::save;
 
 /// Write launch scripts, Slurm jobs or Kubernetes manifests for a scenario.
 #[derive(Debug, clap::Args)]
@@ -73,31 +72,18 @@ pub fn places<'p>(planned: &'p [Planned], out: &Path) -> Vec<(PathBuf, &'p File)
 
 /// Writes all files, or none if one already exists and `force` is not set.
 pub fn write(files: &[(PathBuf, &File)], force: bool) -> color_eyre::Result<()> {
-    let there: Vec<String> =
-        files.iter().filter(|(path, _)| !force && path.exists()).map(|(path, _)| path.display().to_string()).collect();
-    if !there.is_empty() {
-        let list = there.join(", ");
-        return Err(color_eyre::eyre::eyre!(
-            "{list} already exists; use --force to overwrite or --out to choose another directory"
-        ));
+    if !force {
+        save::refuse_existing(files.iter().map(|(path, _)| path.as_path()), save::FORCE_OR_OTHER_DIRECTORY)?;
     }
     for (path, file) in files {
-        let written = if force { files::write(path, &file.text) } else { files::write_new(path, &file.text) };
-        written.map_err(|error| write_error(path, &error))?;
+        if force {
+            save::write(path, &file.text)?;
+        } else {
+            save::write_new(path, &file.text, save::FORCE_OR_OTHER_DIRECTORY)?;
+        }
         if file.executable {
-            make_executable(path).map_err(|error| write_error(path, &error))?;
+            save::make_executable(path)?;
         }
     }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn make_executable(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
-}
-
-#[cfg(not(unix))]
-fn make_executable(_: &Path) -> std::io::Result<()> {
     Ok(())
 }

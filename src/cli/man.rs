@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap_mangen::Man;
 
 use super::output::write_stderr;
-use super::run::write_error;
-use atlas_document::files;
+use super::save;
 
 /// Write man pages.
 #[derive(Debug, clap::Args)]
@@ -19,7 +18,7 @@ pub struct Args {
 
 /// Writes a page for the program and one for each subcommand.
 pub fn run(args: Args) -> color_eyre::Result<()> {
-    std::fs::create_dir_all(&args.dir).map_err(|error| write_error(&args.dir, &error))?;
+    save::create_directory(&args.dir)?;
     let mut root = super::definition();
     root.build();
     let mut commands: Vec<(String, clap::Command)> = Vec::new();
@@ -27,8 +26,7 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
     for (name, command) in &commands {
         let mut page = Vec::new();
         Man::new(command.clone()).title(name.to_uppercase()).render(&mut page)?;
-        let path = args.dir.join(format!("{name}.1"));
-        files::write(&path, &page).map_err(|error| write_error(&path, &error))?;
+        save::write(&args.dir.join(format!("{name}.1")), &page)?;
     }
     write_stderr(&format!("wrote {} pages to {}", commands.len(), args.dir.display()));
     Ok(())

@@ -10,10 +10,9 @@ use super::experiment_files::ActiveConfiguration;
 use super::failure::Failure;
 use super::output::{self, write_stderr};
 use super::report::{self, command};
-use super::run::write_error;
+use super::save;
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
-use atlas_document::files;
 use atlas_ingest as ingest;
 use atlas_ingest::{Context, NamedFile, predecessor};
 use atlas_report::Format;
@@ -101,8 +100,7 @@ fn save(out: &Path, to: report::OutputFile<'_>, runs: &[Measured]) -> color_eyre
             let stem = out.file_stem().unwrap_or_default().to_string_lossy();
             let (text, charts) = story::as_markdown(&story::blocks(runs, &command()), &stem);
             for (name, chart) in charts {
-                let path = out.with_file_name(name);
-                files::write(&path, &chart).map_err(|error| write_error(&path, &error))?;
+                save::write(&out.with_file_name(name), &chart)?;
             }
             text.into_bytes()
         }

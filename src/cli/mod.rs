@@ -41,6 +41,7 @@ pub mod post_train;
 mod recover;
 pub mod report;
 pub mod run;
+mod save;
 pub mod scale;
 pub mod scenario;
 pub mod schema;

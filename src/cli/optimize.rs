@@ -9,7 +9,7 @@ use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
 use super::goal::Goal;
 use super::output::{self, write_stderr};
-use super::run::write_error;
+use super::save::write_error;
 use super::{keep, pick};
 use atlas_cluster::history::EntryKind;
 use atlas_config::Mode;

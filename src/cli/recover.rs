@@ -10,7 +10,7 @@ use color_eyre::eyre::eyre;
 
 use super::keep;
 use super::output::write_stderr;
-use super::run::write_error;
+use super::save::write_error;
 use crate::tui::session::directory::state_dir;
 
 /// Age below which a submission without jobs may still be in progress.

@@ -8,11 +8,10 @@ use super::failure::Failure;
 use super::goal::{self, Goal};
 use super::output::{self, write_stderr};
 use super::pick;
-use super::run::write_error;
 use super::run_with_progress;
+use super::save;
 use atlas_config::library::Library;
 use atlas_core::escape;
-use atlas_document::files;
 use atlas_document::{Diagnostics, Severity};
 use atlas_plan::knob::Overrides;
 use atlas_plan::record::now;
@@ -144,9 +143,7 @@ pub(super) fn file<'a>(path: &'a Path, possible: &[FileFormat]) -> Result<Output
 impl OutputFile<'_> {
     /// Writes the file and prints its path.
     pub(super) fn save(self, document: impl AsRef<[u8]>) -> color_eyre::Result<()> {
-        files::write(self.path, document).map_err(|error| write_error(self.path, &error))?;
-        write_stderr(&format!("wrote {}", self.path.display()));
-        Ok(())
+        save::save(self.path, document)
     }
 }
 

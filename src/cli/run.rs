@@ -7,7 +7,7 @@ use color_eyre::eyre::eyre;
 use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
 use super::output::{self, write_stderr};
-use super::{batch, keep, pick};
+use super::{batch, keep, pick, save};
 use atlas_cluster::history::EntryKind;
 use atlas_evidence::support;
 use atlas_plan::advice::{Objective, advise};
@@ -86,7 +86,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     answer.finite().map_err(|problem| eyre!(problem))?;
     let track = pick::track(&picked.workload, args.track.as_deref());
     let record = Record::new(&picked.target.name, &picked.workload, track, "pre-opt", &scenario, &overrides, &answer);
-    let path = record.write(&args.out, &record.file_name()).map_err(|error| write_error(&args.out, &error))?;
+    let path = record.write(&args.out, &record.file_name()).map_err(|error| save::write_error(&args.out, &error))?;
     let supports = support::of(&picked, &scenario);
     keep::keep(EntryKind::Prediction, keep::of_estimate(&picked, &scenario, &answer, serde_json::to_value(&record)?));
     match args.format {
@@ -100,14 +100,4 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     write_stderr(&format!("wrote {}", path.display()));
     Ok(())
-}
-
-/// Error that names the file or directory that could not be written.
-pub(super) fn write_error(out: &std::path::Path, error: &std::io::Error) -> color_eyre::Report {
-    match error.kind() {
-        std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
-            eyre!("cannot write to {}: a file is where a directory is expected", out.display())
-        }
-        _ => eyre!("cannot write to {}: {error}", out.display()),
-    }
 }

@@ -10,9 +10,8 @@ use super::failure::Failure;
 use super::output::{self, Charset, write_stderr};
 use super::simulate::files::Folder;
 use super::simulate::inputs::{self, Preset, refused};
-use super::{pick, run_with_progress};
+use super::{pick, run_with_progress, save};
 use atlas_config::library::Library;
-use atlas_document::files;
 use atlas_plan::simulation::config::{Config, Pair, Subject};
 use atlas_plan::simulation::scale::{Curve, LIMIT, StudySubject, curve};
 use atlas_plan::simulation::{Gauge, Options};
@@ -198,12 +197,10 @@ fn write(args: &Args, config: &Config, name: &str, curves: &[Curve], cancelled: 
     }
     let Some(picture) = drawing::plot(&plot, 760.0, 420.0) else { return Ok(()) };
     if let Some(path) = &args.svg {
-        files::write(path, svg::standalone(picture.clone())).map_err(|error| super::run::write_error(path, &error))?;
-        write_stderr(&format!("wrote {}", path.display()));
+        save::save(path, svg::standalone(picture.clone()))?;
     }
     if let Some(path) = &args.png {
-        files::write(path, png::paint(picture)?).map_err(|error| super::run::write_error(path, &error))?;
-        write_stderr(&format!("wrote {}", path.display()));
+        save::save(path, png::paint(picture)?)?;
     }
     Ok(())
 }

@@ -11,13 +11,12 @@ use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::output::{self, write_stderr};
 use super::pick;
-use super::run::write_error;
+use super::save;
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_config::{Target, Workload};
 use atlas_core::plan::Engine;
 use atlas_document::decode::nearest;
-use atlas_document::files;
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostics, Node, Severity, parse};
 use atlas_legacy::exchange::dashboard;
@@ -217,16 +216,11 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
     let files = [("targets.yaml", targets), ("workloads.yaml", workloads)];
     let files = files.into_iter().filter(|(_, entries)| !entries.is_empty());
     let files: Vec<(PathBuf, Vec<Node>)> = files.map(|(name, entries)| (out.join(name), entries)).collect();
-    let there: Vec<String> = files
-        .iter()
-        .filter(|(path, _)| path.exists() && !args.force)
-        .map(|(path, _)| path.display().to_string())
-        .collect();
-    if !there.is_empty() {
-        return Err(eyre!("{} already exists; use --force to overwrite it", there.join(" and ")));
+    if !args.force {
+        save::refuse_existing(files.iter().map(|(path, _)| path.as_path()), save::FORCE_OR_OTHER_DIRECTORY)?;
     }
     for (path, entries) in files {
-        files::write(&path, &serialized(&entries, true)?).map_err(|error| write_error(&path, &error))?;
+        save::write(&path, serialized(&entries, true)?)?;
         write_stderr(&format!("wrote {}: {} entries", path.display(), entries.len()));
     }
     Ok(())
@@ -295,10 +289,7 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     };
     match &args.out {
         None => output::print(&text)?,
-        Some(path) => {
-            files::write(path, &text).map_err(|error| write_error(path, &error))?;
-            write_stderr(&format!("wrote {}", path.display()));
-        }
+        Some(path) => save::save(path, &text)?,
     }
     Ok(())
 }

@@ -13,8 +13,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use super::output::{self, write_stderr};
-use super::run::write_error;
-use atlas_document::files;
+use super::save;
 use atlas_report::serialized;
 
 /// Print the JSON Schema of a document type.
@@ -103,11 +102,11 @@ impl Document {
 /// Prints one schema, or writes all.
 pub fn run(args: Args) -> color_eyre::Result<()> {
     if let Some(out) = &args.out {
-        std::fs::create_dir_all(out).map_err(|error| write_error(out, &error))?;
+        save::create_directory(out)?;
         for document in Document::value_variants() {
             let path = out.join(format!("{}.schema.json", document.name()));
             let text = serialized(&document.schema(), false)?;
-            files::write(&path, &text).map_err(|error| write_error(&path, &error))?;
+            save::write(&path, &text)?;
         }
         write_stderr(&format!("wrote {} schemas to {}", Document::value_variants().len(), out.display()));
     }

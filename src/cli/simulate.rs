@@ -15,7 +15,7 @@ use super::args::Globals;
 use super::array::ArrayArgs;
 use super::failure::Failure;
 use super::output::{self, write_stderr};
-use super::{keep, pick, run_with_progress, scale};
+use super::{keep, pick, run_with_progress, save, scale};
 use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::library::Library;
 use atlas_plan::simulation::config::{Config, Pair, Subject};
@@ -391,8 +391,7 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
         if let Some(path) = args.trace.as_ref().filter(|_| number == 0) {
             let window = args.window.unwrap_or(Window::ALL);
             let text = described::trace::write(&answer.outcome.first, &window);
-            atlas_document::files::write(path, &text).map_err(|error| super::run::write_error(path, &error))?;
-            write_stderr(&format!("wrote {}", path.display()));
+            save::save(path, &text)?;
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::launch::{places, write};
 use super::launch_plan::{PlanArgs, Planned};
 use super::output::{self, write_stderr};
-use super::run::write_error;
+use super::save::write_error;
 use super::{confirm, keep, pick, recover};
 use crate::tui::session::directory::state_dir;
 

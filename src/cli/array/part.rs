@@ -10,7 +10,7 @@ use atlas_document::files::AtomicFile;
 use color_eyre::eyre::eyre;
 
 use crate::cli::output::write_stderr;
-use crate::cli::run::write_error;
+use crate::cli::save::write_error;
 
 /// Maximum number of parts.
 pub const MAX_PARTS: u64 = 10_000;

@@ -10,11 +10,10 @@ use super::Args;
 use crate::cli::explain::Format;
 use crate::cli::failure::Failure;
 use crate::cli::output::{self, write_stderr};
-use crate::cli::run::write_error;
+use crate::cli::save;
 use atlas_assistant::endpoint::{Conversation, Event, NumberOrigins, Settings, Toolbox, ask, request};
 use atlas_assistant::offline::Context;
 use atlas_core::escape;
-use atlas_document::files;
 use atlas_document::sources::read_text;
 use atlas_plan::search::Gauge;
 use atlas_report::serialized;
@@ -88,8 +87,11 @@ fn save(conversation: &Conversation, path: &Path, resumed: Option<&Path>) -> col
         Some("md") => conversation.markdown(),
         _ => return Err(Failure::usage([format!("--save {}: expected .json or .md", path.display())]).into()),
     };
-    let written = if resumed == Some(path) { files::write(path, &text) } else { files::write_new(path, &text) };
-    written.map_err(|error| write_error(path, &error))?;
+    if resumed == Some(path) {
+        save::write(path, &text)?;
+    } else {
+        save::write_new(path, &text, save::OTHER_NAME)?;
+    }
     write_stderr(&format!("wrote {}", path.display()));
     Ok(())
 }

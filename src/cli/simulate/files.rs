@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::cli::output::write_stderr;
-use crate::cli::run::write_error;
+use crate::cli::save;
 use atlas_core::escape::file_name;
-use atlas_document::files;
 use atlas_report::chart::{png, svg};
 use atlas_report::serialized;
 use atlas_report::simulation::plots::Chart;
@@ -24,7 +23,7 @@ impl Folder {
     /// Creates the directory if it does not exist. File names begin with the experiment's name, so that several
     /// experiments can share a directory.
     pub(in crate::cli) fn open(path: &Path, experiment: &str) -> color_eyre::Result<Folder> {
-        std::fs::create_dir_all(path).map_err(|error| write_error(path, &error))?;
+        save::create_directory(path)?;
         let stem = file_name(&experiment.replace(" × ", "_").replace(' ', "_"));
         Ok(Folder { path: path.to_owned(), stem, files: 0 })
     }
@@ -35,8 +34,7 @@ impl Folder {
 
     /// Writes a text file.
     pub(in crate::cli) fn text(&mut self, name: &str, text: &str) -> color_eyre::Result<()> {
-        let path = self.place(name);
-        files::write(&path, text).map_err(|error| write_error(&path, &error))?;
+        save::write(&self.place(name), text)?;
         self.files += 1;
         Ok(())
     }
@@ -51,8 +49,7 @@ impl Folder {
         let Some(drawing) = chart.drawing() else { return Ok(()) };
         let painted = png::paint(drawing.clone())?;
         self.text(&format!("{name}.svg"), &svg::standalone(drawing))?;
-        let path = self.place(&format!("{name}.png"));
-        files::write(&path, painted).map_err(|error| write_error(&path, &error))?;
+        save::write(&self.place(&format!("{name}.png")), painted)?;
         self.files += 1;
         Ok(())
     }

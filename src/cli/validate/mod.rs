@@ -12,10 +12,9 @@ use color_eyre::eyre::eyre;
 
 use super::args::Globals;
 use super::output::{self, write_stderr};
-use super::run_with_progress;
+use super::{run_with_progress, save};
 use atlas_core::plan::Engine;
 use atlas_core::units;
-use atlas_document::files;
 use atlas_evidence::validate;
 use atlas_evidence::validate::verdict::Verdict;
 use atlas_evidence::validate::{MeasurementKind, ValidateError, scatter};
@@ -224,8 +223,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(path) = &args.svg {
         let names: Vec<&str> = verdicts.iter().map(|(kind, _)| kind.name()).collect();
         let picture = scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", ")));
-        files::write(path, picture).map_err(|error| super::run::write_error(path, &error))?;
-        write_stderr(&format!("wrote {}", path.display()));
+        save::save(path, picture)?;
     }
     match stopped {
         true => Err(eyre!("interrupted after {done} of {of} rows: the output covers only these")),
