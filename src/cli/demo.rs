@@ -14,7 +14,7 @@ use super::output::{self, Charset, write_stderr};
 use super::{pick, tui};
 use crate::demo::{Demo, Demos, HeadlessReport, StepReport, run_headless};
 use crate::tui::session::SessionMode;
-use atlas_document::decode::nearest;
+use atlas_document::suggestion::{clause, nearest};
 use atlas_report::table::{Align, Table};
 
 /// Delay before a progress bar is shown.
@@ -97,7 +97,7 @@ fn choose(demos: &[Arc<Demo>], names: &[String]) -> Result<Vec<Arc<Demo>>, Failu
             Some(demo) if chosen.iter().any(|twice| twice.name == demo.name) => {}
             Some(demo) => chosen.push(Arc::clone(demo)),
             None => {
-                let near = nearest(name, known()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                let near = clause(nearest(name, known()));
                 problems.push(format!(
                     "unknown tour `{name}`; known tours: {}{near}",
                     known().collect::<Vec<_>>().join(", ")

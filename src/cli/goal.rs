@@ -223,10 +223,7 @@ fn is_none(bound: &str) -> bool {
 /// The metric is unknown; the message suggests the most similar one.
 pub fn metric(text: &str) -> Result<&'static Metric, String> {
     let labeled = || METRICS.iter().find(|metric| metric.label.eq_ignore_ascii_case(text.trim()));
-    figure::named(text).or_else(labeled).ok_or_else(|| {
-        let near = figure::near(text).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        format!("unknown metric `{text}`{near}")
-    })
+    figure::named(text).or_else(labeled).ok_or_else(|| figure::unknown(text))
 }
 
 /// Parser of `--methodology`.
@@ -241,8 +238,7 @@ pub fn methodology() -> impl TypedValueParser<Value = Methodology> {
 
 /// The metric with that name, if it applies to the scenario.
 pub fn figure_of(name: &str, scenario: &Scenario) -> Result<&'static Metric, String> {
-    let near = || figure::near(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-    let metric = figure::named(name).ok_or_else(|| format!("unknown metric `{name}`{}", near()))?;
+    let metric = figure::named(name).ok_or_else(|| figure::unknown(name))?;
     if metric.applies_to(scenario) {
         Ok(metric)
     } else {

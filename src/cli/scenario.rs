@@ -16,8 +16,8 @@ use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_config::{Target, Workload};
 use atlas_core::plan::Engine;
-use atlas_document::decode::nearest;
 use atlas_document::sources::read_text;
+use atlas_document::suggestion::did_you_mean;
 use atlas_document::{Diagnostics, Node, Severity, parse};
 use atlas_legacy::exchange::dashboard;
 use atlas_plan::engine::benchboard;
@@ -336,8 +336,8 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
     let workloads = names(&args.workload, scenarios.iter().map(|workload| workload.name.to_string()).collect());
     if let Some(wrong) = workloads.iter().find(|name| library.workload(name).is_err()) {
         let known = scenarios.iter().map(|workload| &*workload.name);
-        if let Some(near) = nearest(wrong, known) {
-            write_stderr(&format!("did you mean `{near}`?"));
+        if let Some(suggestion) = did_you_mean(wrong, known) {
+            write_stderr(&suggestion);
         }
     }
     let mut described = Vec::new();

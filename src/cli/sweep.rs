@@ -196,11 +196,10 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
     }
     let mut metrics: Vec<&'static Metric> = Vec::new();
     for name in &args.metrics {
-        let near = || figure::near(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         match figure::named(name) {
             Some(metric) if heeded(&|scenario| metric.applies_to(scenario)) => metrics.push(metric),
             Some(metric) => problems.push(format!("--metrics: {} does not apply here", metric.name)),
-            None => problems.push(format!("--metrics: unknown metric `{name}`{}", near())),
+            None => problems.push(format!("--metrics: {}", figure::unknown(name))),
         }
     }
     if args.metrics.is_empty() {

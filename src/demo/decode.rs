@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::expect::Expect;
 use super::script::{Action, Demo, Pane, Reset, SLA_P99_MS, Step};
 use atlas_catalog::shipped::Text;
-use atlas_document::decode::{Bounds, Fields, nearest};
+use atlas_document::decode::{Bounds, Fields};
+use atlas_document::suggestion::did_you_mean;
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Position, Severity, Value};
 use atlas_plan::knob::{Knob, KnobValues as _, ValueType};
 
@@ -169,7 +170,7 @@ impl Reader<'_> {
             "baseline" => self.word(path, value, &[("here", Action::SetBaseline), ("clear", Action::ClearBaseline)]),
             "focus" => self.word(path, value, &Pane::NAMES).map(Action::Focus),
             unknown => {
-                let help = nearest(unknown, VERBS).map(|near| format!("did you mean `{near}`?"));
+                let help = did_you_mean(unknown, VERBS);
                 let message = format!("found the action `{unknown}`, expected one of {}", VERBS.join(", "));
                 return self.error(verb_at, path, message, help);
             }
@@ -196,8 +197,7 @@ impl Reader<'_> {
             return Some(meant.clone());
         }
         let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let near = value.text().and_then(|text| nearest(text, names.iter().copied()));
-        let help = near.map(|near| format!("did you mean `{near}`?"));
+        let help = value.text().and_then(|text| did_you_mean(text, names.iter().copied()));
         let message = format!("found {}, expected one of {}", value.describe(), names.join(", "));
         self.error(value.at, path, message, help);
         None

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::expect::{Comparison, Expect, Factor, Figure, Operator, Problem, Quantity, Source, Term, Test};
 use atlas_document::Position;
-use atlas_document::decode::nearest;
+use atlas_document::suggestion::did_you_mean;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{KNOBS, Knob, ValueType};
 
@@ -95,7 +95,7 @@ impl<'t> Parser<'t> {
         if !self.take("within") {
             let near = match self.peek() {
                 Some(Token::Sign("=")) => Some("write `==`".to_owned()),
-                Some(Token::Word(word)) => nearest(word, ["within"]).map(|near| format!("did you mean `{near}`?")),
+                Some(Token::Word(word)) => did_you_mean(word, ["within"]),
                 _ => None,
             };
             return Err(self.wrong("one of <, <=, >, >=, ==, within", near));
@@ -183,7 +183,7 @@ impl<'t> Parser<'t> {
             }
             None => {
                 let names = METRICS.iter().map(|metric| metric.name).chain(KNOBS.iter().map(|spec| spec.name));
-                let near = nearest(word, names).map(|near| format!("did you mean `{near}`?"));
+                let near = did_you_mean(word, names);
                 Err(self.wrong("a metric or a knob", near))
             }
         }

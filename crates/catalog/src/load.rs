@@ -7,10 +7,10 @@ use super::collection::{Collection, Item};
 use super::part::{self, Entries, Part, error_at};
 use super::{Accelerator, Model, Price, checkpoint, digest, hugging_face};
 use atlas_core::sort;
-use atlas_document::decode::nearest;
 use atlas_document::node::Position;
 use atlas_document::parse::parse;
 use atlas_document::sources::{may_exist, read_text, yaml_files};
+use atlas_document::suggestion::did_you_mean;
 use atlas_document::{BrokenEntries, Diagnostic, Diagnostics, Node, Sources};
 
 impl Default for Catalog {
@@ -313,7 +313,7 @@ fn layer_directories(sources: &Sources) -> Vec<PathBuf> {
 
 fn unknown_name<T: Item>(kind: &str, name: &str, collection: &Collection<T>) -> Diagnostic {
     let names: Vec<String> = collection.names().collect();
-    let near = nearest(name, names.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+    let near = did_you_mean(name, names.iter().map(String::as_str));
     let message = format!("no {kind} `{name}` in the catalog");
     Diagnostic { help: near, ..error_at(&"command line".into(), Position::default(), message) }
 }

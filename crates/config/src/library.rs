@@ -26,10 +26,10 @@ use atlas_catalog::Catalog;
 use atlas_catalog::shipped::{Document, Text, documents};
 use atlas_core::plan::Methodology;
 use atlas_core::sort;
-use atlas_document::decode::nearest;
 use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Position;
 use atlas_document::sources::{may_exist, read_text, yaml_files};
+use atlas_document::suggestion::did_you_mean;
 use atlas_document::{BrokenEntries, Origin, Sources};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -342,7 +342,7 @@ fn join_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
 }
 
 fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Diagnostic {
-    let near = nearest(name, known.clone()).map(|near| format!("did you mean `{near}`?"));
+    let near = did_you_mean(name, known.clone());
     Diagnostic {
         severity: Severity::Error,
         file: "command line".into(),

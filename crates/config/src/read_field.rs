@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use atlas_core::count::Count;
 use atlas_core::field::{Field, FileLocation, KNOBS, Knob, Slot};
 use atlas_core::plan_spec::PlanSpec;
-use atlas_document::decode::{Fields, nearest};
+use atlas_document::decode::Fields;
+use atlas_document::suggestion::did_you_mean;
 
 /// Reading of fields according to the table of fields.
 pub(crate) trait ReadField {
@@ -64,8 +65,7 @@ pub(crate) fn word<T>(
     let node = fields.node(key)?;
     let found = node.text().and_then(named);
     if found.is_none() {
-        let near = node.text().and_then(|text| nearest(text, names.iter().copied()));
-        let help = near.map(|near| format!("did you mean `{near}`?"));
+        let help = node.text().and_then(|text| did_you_mean(text, names.iter().copied()));
         fields.error(key, format!("found {}, expected one of {}", node.describe(), names.join(", ")), help);
     }
     found

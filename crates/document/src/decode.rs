@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, Diagnostics, Severity};
 use super::node::{Entry, Node, Position};
+use super::suggestion::did_you_mean;
 
 pub use atlas_core::bounds::Bounds;
 use atlas_core::count::Count;
@@ -26,18 +27,6 @@ pub type PlaceOf = fn(&str) -> Option<String>;
 
 /// Number of unknown keys of one mapping that are reported one by one; the rest are only counted.
 const MAX_UNKNOWN_KEYS: usize = 50;
-
-/// Returns the candidate nearest to `word` by edit distance, if it is close enough to be a typing error.
-#[must_use]
-pub fn nearest<'w>(word: &str, candidates: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
-    let lower = word.to_lowercase();
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count().min(word.chars().count()) / 3)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
 
 impl<'a> Fields<'a> {
     /// Starts reading `node`. Reports an error and returns `None` if it is not a mapping.
@@ -248,8 +237,7 @@ impl<'a> Fields<'a> {
             return Some(*value);
         }
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        let near = node.text().and_then(|text| nearest(text, names.iter().copied()));
-        let help = near.map(|near| format!("did you mean `{near}`?"));
+        let help = node.text().and_then(|text| did_you_mean(text, names.iter().copied()));
         let message = format!("found {}, expected one of {}", node.describe(), names.join(", "));
         self.report(Severity::Error, node.at, key, message, help);
         None
@@ -323,9 +311,7 @@ impl<'a> Fields<'a> {
                 self.report(Severity::Error, entry.key_at, &entry.key, message, help);
                 continue;
             }
-            let nearest =
-                || nearest(&entry.key, self.known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-            let help = (self.place_of)(&entry.key).or_else(nearest);
+            let help = (self.place_of)(&entry.key).or_else(|| did_you_mean(&entry.key, self.known.iter().copied()));
             let message = "unknown key; kept but ignored".to_owned();
             self.report(Severity::Warning, entry.key_at, &entry.key, message, help);
         }
@@ -440,11 +426,5 @@ mod tests {
         assert_eq!(fields.number("b", Bounds::COUNT), None);
         fields.finish();
         assert_eq!((problems.len(), problems.errors()), (2, 1), "{problems}");
-    }
-
-    #[test]
-    fn nearest_accepts_typing_errors_only() {
-        assert_eq!(nearest("hidden_sise", ["hidden_size", "n_layers"]), Some("hidden_size"));
-        assert_eq!(nearest("zzzzzz", ["hidden_size", "n_layers"]), None);
     }
 }

@@ -13,6 +13,7 @@ pub mod node;
 pub mod parse;
 #[cfg(feature = "files")]
 pub mod sources;
+pub mod suggestion;
 
 pub use broken::BrokenEntries;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};

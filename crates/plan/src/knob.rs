@@ -9,7 +9,7 @@ pub use atlas_core::field::{Field as Spec, FileLocation, Group, KNOBS, Knob, Ste
 
 use atlas_catalog::software::{Caveat, Software};
 use atlas_core::plan::{Preset, canonical};
-use atlas_document::decode::nearest;
+use atlas_document::suggestion::{clause, nearest};
 use atlas_document::{Node, Value};
 
 /// Parses and steps values of knobs.
@@ -258,13 +258,10 @@ pub enum KnobError {
 
 /// Suffix of the error message for an unknown knob name: a hint or the nearest name.
 fn instead(found: &str, near: Option<&str>) -> String {
-    match near {
-        _ if found.trim().eq_ignore_ascii_case("model") => {
-            "; the model is part of the workload: use NAME:model=MODEL as the workload".to_owned()
-        }
-        Some(near) => format!("; did you mean `{near}`?"),
-        None => String::new(),
+    if found.trim().eq_ignore_ascii_case("model") {
+        return "; the model is part of the workload: use NAME:model=MODEL as the workload".to_owned();
     }
+    clause(near)
 }
 
 /// Knobs that the user has changed; they take precedence over the files.

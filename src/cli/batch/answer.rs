@@ -7,7 +7,7 @@ use super::line::{KEYS, Line};
 use super::memo::{Decoded, Draws, Memo};
 use super::parts::{Context, decode, explain, read_knobs};
 use atlas_config::{Profile, Target, Workload};
-use atlas_document::decode::nearest;
+use atlas_document::suggestion::{clause, nearest};
 use atlas_document::{Diagnostics, Node};
 use atlas_evidence::support;
 use atlas_plan::engine::estimate_into;
@@ -93,7 +93,7 @@ impl Worker {
             }
         };
         for key in &line.unknown {
-            let near = nearest(key, KEYS).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let near = clause(nearest(key, KEYS));
             self.context.warn(number, format!("unknown key `{key}` ignored{near}"));
         }
         let start = out.len();

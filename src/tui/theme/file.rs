@@ -17,8 +17,9 @@ use ratatui::style::{Color, Modifier, Style};
 use super::{Role, Theme, plain};
 use crate::tui::color::{self, ColorDepth};
 use atlas_catalog::shipped::Text;
-use atlas_document::decode::{Bounds, Fields, nearest};
+use atlas_document::decode::{Bounds, Fields};
 use atlas_document::node::{Node, Position};
+use atlas_document::suggestion::did_you_mean;
 use atlas_document::{Diagnostic, Diagnostics, Severity};
 
 const ATTRIBUTES: [(&str, Modifier); 5] = [
@@ -89,7 +90,7 @@ fn parent(fields: &mut Fields<'_>, known: &[Arc<Theme>]) -> Option<Arc<Theme>> {
     let found = known.iter().find(|theme| theme.name() == wanted).cloned();
     if found.is_none() {
         let names = known.iter().map(|theme| theme.name());
-        let help = nearest(&wanted, names).map(|near| format!("did you mean `{near}`?"));
+        let help = did_you_mean(&wanted, names);
         fields.error("extends", format!("unknown theme `{wanted}`"), help);
     }
     found
@@ -127,7 +128,7 @@ fn plain_color(fields: &mut Fields<'_>, node: &Node, path: &str, palette: &[Name
         for name in color::names() {
             names.push(name);
         }
-        let help = nearest(&written, names).map(|near| format!("did you mean `{near}`?"));
+        let help = did_you_mean(&written, names);
         let message = format!(
             "found {}, expected a color: \"#rrggbb\", an ANSI name such as red or bright-blue, default, 0 to 255{}",
             node.describe(),
@@ -157,7 +158,7 @@ impl Context<'_> {
             match Role::from_name(&entry.key) {
                 Some(role) => said.extend(style.map(|style| (role, style))),
                 None => {
-                    let near = nearest(&entry.key, Role::ALL.iter().map(|role| role.name()));
+                    let help = did_you_mean(&entry.key, Role::ALL.iter().map(|role| role.name()));
                     let file = Arc::clone(fields.file());
                     fields.diagnostics().push(Diagnostic {
                         severity: Severity::Warning,
@@ -165,7 +166,7 @@ impl Context<'_> {
                         at: entry.key_at,
                         path,
                         message: "unknown role".to_owned(),
-                        help: near.map(|near| format!("did you mean `{near}`?")),
+                        help,
                     });
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::super::{Hardware, Known, Objective};
 use atlas_config::Mode;
-use atlas_document::decode::nearest;
+use atlas_document::suggestion::did_you_mean;
 use atlas_plan::knob::{KNOBS, KnobError};
 use atlas_plan::search::{ConditionError, figure};
 
@@ -106,7 +106,7 @@ fn words() -> impl Iterator<Item = &'static str> {
 /// The most similar word, as a question. It is computed when the error is displayed, since many lines are only parsed
 /// on trial.
 fn suggestion(word: &str) -> String {
-    nearest(word, words()).map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
+    did_you_mean(word, words()).map_or_else(String::new, |question| format!(" ({question})"))
 }
 
 impl ParseError {

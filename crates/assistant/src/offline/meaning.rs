@@ -1,6 +1,6 @@
 //! Definitions of metrics, knobs and terms of the documentation.
 
-use atlas_document::decode::nearest;
+use atlas_document::suggestion::{clause, nearest};
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{Knob, KnobValues as _, ValueType as Takes};
 use atlas_plan::search::figure;
@@ -92,7 +92,7 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
     }
     if reply.answer.len() == before {
         let names = TERMS.iter().map(|(term, _)| *term).chain(figure::names()).chain(Knob::all().map(Knob::name));
-        let near = nearest(term, names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let near = clause(nearest(term, names));
         return Err(Refusal::Unknown { reason: format!("unknown term `{term}`{near}") });
     }
     if reply.commands.is_empty() {

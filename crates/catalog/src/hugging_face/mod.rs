@@ -13,10 +13,11 @@ use self::family::{ExpertKeys, FALLBACK, Family, KNOWN};
 use super::model::{Architecture, Model};
 use super::transformer::{Bias, Experts, Indexer, Latent, Transformer, TransformerKind, Window};
 use atlas_core::count::Count;
-use atlas_document::decode::{Bounds, Fields, nearest};
+use atlas_document::decode::{Bounds, Fields};
 use atlas_document::node::Position;
 use atlas_document::parse::parse;
 use atlas_document::sources::read_text;
+use atlas_document::suggestion::did_you_mean;
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
 
 const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
@@ -106,7 +107,7 @@ fn choose_family(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
         Some(name) => match family::family(name) {
             Some(family) => return family,
             None => {
-                let help = nearest(name, KNOWN.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+                let help = did_you_mean(name, KNOWN.iter().copied());
                 let message = format!("unknown type `{name}`; treating it as a Llama-like decoder");
                 fields.warn("model_type", message, help);
             }

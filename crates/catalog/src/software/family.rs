@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use atlas_document::decode::{Fields, nearest};
+use atlas_document::decode::Fields;
 use atlas_document::node::Entry;
+use atlas_document::suggestion::did_you_mean;
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
 
 use super::fields::{SERVING_FIELDS, ServingChange, TRAINING_FIELDS, TrainingChange, TraitField};
@@ -355,8 +356,8 @@ fn section(
         let complaint = match (value("value"), value("tuned")) {
             (None, _) => Some(("found no value".to_owned(), Some("write `{ value: …, source: KEY }`".to_owned()))),
             (Some((_, None)), _) => {
-                let near = nearest(&entry.key, known.iter().map(|field| field.key));
-                Some(("no such trait".to_owned(), near.map(|near| format!("did you mean `{near}`?"))))
+                let help = did_you_mean(&entry.key, known.iter().map(|field| field.key));
+                Some(("no such trait".to_owned(), help))
             }
             (Some((node, Some(Err(expected)))), _) | (_, Some((node, Some(Err(expected))))) => {
                 Some((format!("found {}, expected {expected}", node.describe()), None))

@@ -1,8 +1,8 @@
 //! Finds the family and release that a text refers to: `vllm@0.11`, `NVIDIA NeMo Framework (NGC 25.02)`.
 
+use atlas_document::suggestion::{clause, nearest};
 use std::sync::Arc;
 
-use atlas_document::decode::nearest;
 use thiserror::Error;
 
 use super::family::{Family, Release, SoftwareKind};
@@ -245,5 +245,5 @@ fn suggestion(name: &str) -> String {
     let joined: Vec<(String, &str)> = registry::names().iter().map(|name| (name.words.join(" "), name.id)).collect();
     let near = nearest(&words, joined.iter().map(|(words, _)| words.as_str()));
     let near = near.and_then(|near| joined.iter().find(|(words, _)| words == near));
-    near.map(|(_, id)| format!("; did you mean `{id}`?")).unwrap_or_default()
+    clause(near.map(|(_, id)| *id))
 }

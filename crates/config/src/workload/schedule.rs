@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::{Arrival, PhaseSpec, Traffic, read_shape};
 use atlas_core::count::Count;
-use atlas_document::decode::{Bounds, Fields, nearest};
+use atlas_document::decode::{Bounds, Fields};
 use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Node;
+use atlas_document::suggestion::did_you_mean;
 
 /// Reads `schedule` and merges each phase's overrides into the workload.
 pub(super) struct Schedule<'a> {
@@ -32,8 +33,7 @@ impl Schedule<'_> {
             return Vec::new();
         };
         for entry in entries.iter().filter(|entry| !["phases", "default_request_profile"].contains(&&*entry.key)) {
-            let help = nearest(&entry.key, ["phases", "default_request_profile"])
-                .map(|near| format!("did you mean `{near}`?"));
+            let help = did_you_mean(&entry.key, ["phases", "default_request_profile"]);
             let file = Arc::clone(self.file);
             let message = "unknown key; kept but ignored".to_owned();
             let path = format!("{path}.{}", entry.key);
@@ -89,7 +89,7 @@ impl Schedule<'_> {
             Some((_, None)) if request_profile.as_deref().is_none_or(str::is_empty) => Traffic::STEADY,
             Some((name, None)) => {
                 let names = Traffic::PROFILES.map(|(name, _)| name);
-                let near = nearest(name, names).map(|near| format!("did you mean `{near}`?"));
+                let near = did_you_mean(name, names);
                 let message =
                     format!("unknown profile \"{name}\", treated as steady_state; known: {}", names.join(", "));
                 fields.warn("request_profile", message, near);

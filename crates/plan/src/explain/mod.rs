@@ -27,7 +27,7 @@ use crate::estimate::{Estimate, Figures, METRICS, Metric, MetricId};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
-use atlas_document::decode::nearest;
+use atlas_document::suggestion::{clause, nearest};
 use expression::sum;
 use origin::Inputs;
 
@@ -180,7 +180,7 @@ impl Serialize for Term {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExplainError {
     /// No metric has that name.
-    #[error("no metric `{found}`{}; known metrics: {}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")), known.join(", "))]
+    #[error("no metric `{found}`{}; known metrics: {}", clause(*near), known.join(", "))]
     Unknown {
         /// The given name.
         found: String,

@@ -1,5 +1,6 @@
 //! Constraints on metrics and knobs, in the syntax of `--where`: `tpot <= 50ms`, `headroom >= 10%`, `tp <= 8`, `fits`.
 
+use atlas_document::suggestion::clause;
 use std::fmt;
 
 use super::figure;
@@ -76,7 +77,7 @@ pub enum ConditionError {
     #[error("found \"{0}\", expected METRIC<=NUMBER, METRIC>=NUMBER, KNOB<=VALUE or fits")]
     Form(String),
     /// No metric or knob has that name.
-    #[error("unknown metric or knob `{found}`{}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    #[error("unknown metric or knob `{found}`{}", clause(*near))]
     Unknown {
         /// The given name.
         found: String,

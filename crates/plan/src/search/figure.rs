@@ -3,7 +3,7 @@
 
 use crate::estimate::{Estimate, FIGURES, Metric, MetricId};
 use crate::scenario::Scenario;
-use atlas_document::decode::nearest;
+use atlas_document::suggestion::{clause, nearest};
 
 /// Short names of metrics.
 const SHORT: [(&str, MetricId); 22] = [
@@ -49,6 +49,12 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
 #[must_use]
 pub fn near(name: &str) -> Option<&'static str> {
     nearest(name, names())
+}
+
+/// Error message for a name that [`named`] does not accept.
+#[must_use]
+pub fn unknown(name: &str) -> String {
+    format!("unknown metric `{name}`{}", clause(near(name)))
 }
 
 /// Score of a metric: smaller is better; infinite if the value is not finite.

@@ -1,6 +1,7 @@
 //! Options of a simulation, with the same names on the command line and in the `simulate:` mapping of a configuration.
 
 use atlas_core::count::Count;
+use atlas_document::suggestion::{clause, nearest};
 use clap::{Args, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
@@ -8,7 +9,6 @@ use super::words::{ArrivalsWord, CompressionWord, HostsWord, Lengths, Millis, Ro
 use crate::scenario::Scenario;
 use atlas_config::Mode;
 use atlas_core::plan::Arrivals;
-use atlas_document::decode::nearest;
 use atlas_sim::kernel::Distribution;
 
 /// A further study of the run.
@@ -185,11 +185,8 @@ impl Options {
     /// A message if the name is unknown or the value is invalid.
     pub fn read(name: &str, value: &str) -> Result<Options, String> {
         if !Self::NAMES.contains(&name) {
-            let near = nearest(name, Self::NAMES.iter().copied());
-            return Err(format!(
-                "unknown option{}",
-                near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
-            ));
+            let suggestion = clause(nearest(name, Self::NAMES.iter().copied()));
+            return Err(format!("unknown option{suggestion}"));
         }
         let command = Options::augment_args(clap::Command::new("simulate").no_binary_name(true));
         let flag = format!("--{}={value}", name.replace('_', "-"));

@@ -92,8 +92,7 @@ pub(in crate::tui) fn choose(app: &mut App, text: &str) -> Option<String> {
     let mut chosen: Vec<&'static Metric> = Vec::new();
     for word in words {
         let Some(metric) = figure::named(word) else {
-            let near = figure::near(word).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return Some(format!("unknown metric `{word}`{near}"));
+            return Some(figure::unknown(word));
         };
         if !chosen.contains(&metric) {
             chosen.push(metric);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::{Experiment, ValueOrigin};
 use atlas_core::plan::{Format, Methodology};
-use atlas_document::decode::{Bounds, Fields, nearest};
+use atlas_document::decode::{Bounds, Fields};
 use atlas_document::node::{Entry, Position};
+use atlas_document::suggestion::did_you_mean;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity};
 
 /// An entry of `hardware.platforms`.
@@ -353,7 +354,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn unknown(&mut self, entry: &Entry, path: &str, kind: &str, known: &[String]) {
-        let near = nearest(&entry.key, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+        let near = did_you_mean(&entry.key, known.iter().map(String::as_str));
         let message = format!("no {kind} `{}` in this document; expected one of {}", entry.key, known.join(", "));
         self.diagnose(Severity::Error, entry.key_at, path.to_owned(), message, near);
     }

@@ -11,6 +11,7 @@ use super::layout::Layout;
 use atlas_catalog::{Accelerator, Catalog, Model as Known};
 use atlas_core::plan::{Format, Methodology};
 use atlas_document::node::Position;
+use atlas_document::suggestion::did_you_mean;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 
 /// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
@@ -94,9 +95,7 @@ impl Builder<'_> {
         let gpu_at = self.place(&of("gpu_model"), platform.at);
         let Some(sheet) = Experiment::accelerator(platform, self.catalog) else {
             let known = self.catalog.accelerators();
-            let near =
-                atlas_document::decode::nearest(&platform.gpu_model, known.iter().map(|sheet| sheet.id.as_str()));
-            let help = near.map(|near| format!("did you mean `{near}`?"));
+            let help = did_you_mean(&platform.gpu_model, known.iter().map(|sheet| sheet.id.as_str()));
             let message = format!("the catalog has no accelerator named \"{}\"", platform.gpu_model);
             self.diagnose(Severity::Error, gpu_at, format!("{path}.gpu_model"), message, help);
             return None;

@@ -10,7 +10,7 @@ use super::resolved::{MIN_LEARNING_RATE, tidy};
 use super::{Experiment, Resolved};
 use atlas_catalog::Catalog;
 use atlas_core::plan::Format;
-use atlas_document::decode::nearest;
+use atlas_document::suggestion::{clause, nearest};
 use atlas_document::{Node, Value};
 
 /// Model and platform whose values get the names without a prefix.
@@ -24,7 +24,7 @@ pub struct Selection {
 
 /// Error for a selected model or platform that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no {kind} `{found}`; expected one of {known}{}", near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+#[error("no {kind} `{found}`; expected one of {known}{}", clause(near.as_deref()))]
 pub struct SelectionError {
     kind: &'static str,
     found: String,
