@@ -135,7 +135,7 @@ fn csv_of(points: &[Point], start: &Scenario) -> String {
             out += &csv::line(figures.map(|(name, _)| name));
         }
         let cells = figures.map(|(_, value)| value.to_string());
-        out += &csv::line(cells.iter().map(String::as_str));
+        out += &csv::line(&cells);
     }
     out
 }

@@ -188,7 +188,7 @@ fn csv_of(curves: &[Curve]) -> String {
             let mut cells = vec![curve.target.clone()];
             cells.extend(figures);
             cells.push(point.efficient.to_string());
-            out += &csv::line(cells.iter().map(String::as_str));
+            out += &csv::line(&cells);
         }
     }
     out

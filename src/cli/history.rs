@@ -255,9 +255,9 @@ fn csv_of(entries: &[Entry]) -> String {
             word(&entry.engine),
             entry.origin.version.clone(),
         ];
-        cells.extend(figures.iter().map(|name| entry.figures.get(*name).map_or_else(String::new, f64::to_string)));
+        cells.extend(figures.iter().map(|name| csv::optional(entry.figures.get(*name))));
         cells.extend(inputs.iter().map(|name| entry.inputs.get(*name).map_or_else(String::new, plain)));
-        out += &csv::line(cells.iter().map(String::as_str));
+        out += &csv::line(&cells);
     }
     out
 }

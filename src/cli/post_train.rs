@@ -174,7 +174,7 @@ fn described(step: &Step, options: &StepOptions) -> String {
 fn csv_of(step: &Step) -> String {
     let figures = figures(step);
     let cells = figures.map(|(_, value)| value.to_string());
-    csv::line(figures.map(|(name, _)| name)) + &csv::line(cells.iter().map(String::as_str))
+    csv::line(figures.map(|(name, _)| name)) + &csv::line(&cells)
 }
 
 fn document(step: &Step, args: &Args, rollout: &str) -> Value {

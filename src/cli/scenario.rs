@@ -369,7 +369,7 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
         }
         Format::Csv => {
             let rows = pairs.iter().map(|pair| pair.row(true));
-            csv::line(Pair::HEAD) + &rows.map(|row| csv::line(row.iter().map(String::as_str))).collect::<String>()
+            csv::line(Pair::HEAD) + &rows.map(|row| csv::line(&row)).collect::<String>()
         }
         format => {
             let all: Vec<Value> = pairs.iter().map(Pair::document).collect();

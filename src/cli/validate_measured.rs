@@ -17,7 +17,7 @@ use atlas_evidence::calibrate::{Observation, RowPredictor};
 use atlas_ingest::Warmup;
 use atlas_plan::record::now;
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, calibration as described, serialized};
+use atlas_report::{Format, calibration as described, csv, serialized};
 
 /// Measurements of a target's own.
 #[derive(Debug, clap::Args)]
@@ -95,7 +95,7 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
             let text = table(target, engine, &checked, &ages, &warnings);
             globals.charset().write(&text).into_owned()
         }
-        Format::Csv => csv(&checked)?,
+        Format::Csv => csv_of(&checked),
         Format::Json | Format::Yaml => {
             serialized(&document(target, engine, &checked, &ages, &warnings), format == Format::Yaml)?
         }
@@ -245,23 +245,17 @@ fn document(target: &str, engine: Engine, checked: &[CheckResult], ages: &[Age],
     })
 }
 
-fn csv(checked: &[CheckResult]) -> color_eyre::Result<String> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(["check", "row", "figure", "measured", "predicted", "error", "threshold", "passes"])?;
+fn csv_of(checked: &[CheckResult]) -> String {
+    let mut out = csv::line(["check", "row", "figure", "measured", "predicted", "error", "threshold", "passes"]);
     for one in checked {
+        let threshold = one.check.threshold();
         for row in &one.rows {
-            let passes = row.error_before().abs() < one.check.threshold();
-            writer.write_record([
-                one.check.title(),
-                &row.source,
-                row.figure.name(),
-                &row.measured.to_string(),
-                &row.before.to_string(),
-                &row.error_before().to_string(),
-                &one.check.threshold().to_string(),
-                &passes.to_string(),
-            ])?;
+            let error = row.error_before();
+            let figures = [row.measured, row.before, error, threshold].map(|value| value.to_string());
+            let passes = (error.abs() < threshold).to_string();
+            let names = [one.check.title(), &row.source, row.figure.name()];
+            out += &csv::line(names.into_iter().chain(figures.iter().map(String::as_str)).chain([passes.as_str()]));
         }
     }
-    Ok(String::from_utf8(writer.into_inner().map_err(|error| error.into_error())?)?)
+    out
 }

@@ -327,13 +327,13 @@ impl Comparison {
         let mut out = csv::line(std::iter::once("metric").chain(targets).chain(["best", "tied"]));
         for line in self.lines() {
             let mut cells = vec![line.metric.name.to_owned()];
-            cells.extend(line.values.iter().map(|value| value.map_or_else(String::new, |value| value.to_string())));
+            cells.extend(line.values.iter().map(|value| csv::optional(*value)));
             for standing in [Rank::Best, Rank::Tied] {
                 let names = self.columns.iter().enumerate().filter(|(i, _)| line.has_rank(*i, standing));
                 let names: Vec<&str> = names.map(|(_, column)| column.target.as_str()).collect();
                 cells.push(names.join(" "));
             }
-            out.push_str(&csv::line(cells.iter().map(String::as_str)));
+            out.push_str(&csv::line(&cells));
         }
         out
     }

@@ -100,7 +100,7 @@ impl Configurations {
         for (knob, values) in &self.differences {
             let mut cells = vec![format!("knob:{}", knob.name())];
             cells.extend(values.iter().map(|value| value.as_ref().map_or_else(String::new, Setting::to_string)));
-            out.push_str(&csv::line(cells.iter().map(String::as_str)));
+            out.push_str(&csv::line(&cells));
         }
         out
     }

@@ -111,7 +111,7 @@ impl Document {
                 .iter()
                 .map(|cell| cell.value.map_or_else(|| cell_text(cell).to_owned(), |v| v.to_string()))
                 .collect();
-            out += &csv::line(cells.iter().map(String::as_str));
+            out += &csv::line(&cells);
         }
         out
     }

@@ -167,9 +167,7 @@ pub fn rows(runs: &[Measured]) -> String {
     }
     for (line, figure) in runs.first().into_iter().flat_map(|run| run.figures.iter()).enumerate() {
         let values = runs.iter().map(|run| run.figures.get(line).and_then(|figure| figure.value));
-        let cells: Vec<String> =
-            values.map(|value| value.map_or_else(String::new, |value| value.to_string())).collect();
-        out += &csv::line(std::iter::once(figure.name).chain(cells.iter().map(String::as_str)));
+        out += &csv::line(std::iter::once(figure.name.to_owned()).chain(values.map(csv::optional)));
     }
     out
 }

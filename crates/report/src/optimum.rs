@@ -377,7 +377,7 @@ pub fn csv(problem: &Problem<'_>, found: &Optimum) -> String {
         cells.extend(knobs.iter().map(|knob| candidate.scenario.get(*knob).to_string()));
         let value = |metric: &&Metric| (metric.get)(&candidate.estimate, &candidate.scenario).to_string();
         cells.extend(metrics.iter().map(value));
-        out.push_str(&csv::line(cells.iter().map(String::as_str)));
+        out.push_str(&csv::line(&cells));
     }
     out
 }

@@ -58,7 +58,7 @@ fn csv_of(record: &Record<'_>, scenario: &Scenario, answer: &Estimate) -> String
         let value = if says { (metric.get)(answer, scenario).to_string() } else { String::new() };
         fields.push((metric.name, value));
     }
-    let parity = record.dollar_per_1k_tokens.map_or_else(String::new, |usd| usd.to_string());
+    let parity = csv::optional(record.dollar_per_1k_tokens);
     fields.push(("dollar_per_1k_tokens_parity", parity));
     csv::line(fields.iter().map(|(name, _)| *name)) + &csv::line(fields.iter().map(|(_, value)| value.as_str()))
 }

@@ -180,7 +180,7 @@ pub fn csv(tornado: &Tornado) -> String {
             }
         }
         cells.push(swing.max_change.to_string());
-        out.push_str(&csv::line(cells.iter().map(String::as_str)));
+        out.push_str(&csv::line(&cells));
     }
     out
 }

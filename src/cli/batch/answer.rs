@@ -1,7 +1,9 @@
 //! Answers single lines.
 
-use std::io::Write as _;
 use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::line::{KEYS, Line};
 use super::memo::{Decoded, Draws, Memo};
@@ -9,7 +11,7 @@ use super::parts::{Context, decode, explain, read_knobs};
 use atlas_config::{Profile, Target, Workload};
 use atlas_document::suggestion::{clause, nearest};
 use atlas_document::{Diagnostics, Node};
-use atlas_evidence::support;
+use atlas_evidence::support::{self, Support};
 use atlas_plan::engine::estimate_into;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::Estimate;
@@ -38,16 +40,60 @@ struct Prepared {
     scenario: Scenario,
 }
 
-/// Writes the answer to a line that is too long.
-pub(super) fn write_line_too_long(number: u64, most: usize, out: &mut Vec<u8>) {
-    write_error("null", &format!("line {number}: longer than {most} bytes"), out);
+/// The answer to a line that has an estimate.
+#[derive(Serialize)]
+struct Answer<'a> {
+    id: &'a RawValue,
+    /// The knobs that the search found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    knobs: Option<Knobs<'a>>,
+    record: Body<'a>,
+    dollar_per_1k_tokens: f64,
+    metrics: Metrics<'a>,
+    /// The measured rows that support the estimate, if requested; null if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<Option<Support>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Option<Vec<String>>,
 }
 
-fn write_error(id: &str, problem: &str, out: &mut Vec<u8>) {
+/// The answer to a line without an estimate.
+#[derive(Serialize)]
+struct Refusal<'a> {
+    id: &'a RawValue,
+    error: &'a str,
+}
+
+/// Writes the answer to a line that is too long.
+pub(super) fn write_line_too_long(number: u64, most: usize, out: &mut Vec<u8>) {
+    write_error(RawValue::NULL, &format!("line {number}: longer than {most} bytes"), out);
+}
+
+fn write_error(id: &RawValue, error: &str, out: &mut Vec<u8>) {
     // Writing to a `Vec` cannot fail.
-    let _ = write!(out, "{{\"id\":{id},\"error\":");
-    let _ = serde_json::to_writer(&mut *out, problem);
-    out.extend_from_slice(b"}\n");
+    let _ = serde_json::to_writer(&mut *out, &Refusal { id, error });
+    out.push(b'\n');
+}
+
+impl<'a> Answer<'a> {
+    fn new(
+        id: &'a RawValue,
+        knobs: Option<Knobs<'a>>,
+        estimate: &'a Estimate,
+        scenario: &'a Scenario,
+        parts: &'a Parts,
+        evidence: bool,
+    ) -> Answer<'a> {
+        Answer {
+            id,
+            knobs,
+            record: Body::of(estimate, &parts.workload),
+            dollar_per_1k_tokens: estimate.cost.usd_per_1k_tokens_parity,
+            metrics: Metrics { estimate, scenario },
+            evidence: evidence.then(|| support::throughput(parts, scenario)),
+            notes: evidence.then(|| notes(scenario, estimate)),
+        }
+    }
 }
 
 impl Worker {
@@ -70,7 +116,7 @@ impl Worker {
         let bytes = if number == 1 { bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes) } else { bytes };
         let bytes = bytes.trim_ascii();
         if bytes.is_empty() {
-            return write_error("null", &format!("line {number}: empty, expected a JSON object"), out);
+            return write_error(RawValue::NULL, &format!("line {number}: empty, expected a JSON object"), out);
         }
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,
@@ -89,7 +135,7 @@ impl Worker {
                 let what = message.split(" at line ").next().unwrap_or_default();
                 let column = if error.column() > 0 { format!(", column {}", error.column()) } else { String::new() };
                 let problem = format!("line {number}{column}: not a JSON object: {what}");
-                return write_error("null", &problem, out);
+                return write_error(RawValue::NULL, &problem, out);
             }
         };
         for key in &line.unknown {
@@ -107,24 +153,27 @@ impl Worker {
         let (prepared, overrides) = self.read(line, number)?;
         let mut scenario = prepared.resolve(&overrides, &mut self.draws)?;
         let parts = &prepared.parts;
-        let _ = write!(out, "{{\"id\":{}", line.id());
+        let evidence = self.context.evidence;
         let written = match self.context.sla_p99_ms {
             None => {
                 estimate_into(&scenario, &mut self.estimate);
                 self.estimate.finite()?;
-                write_answer(out, &self.estimate, &scenario, parts, self.context.evidence)
+                let answer = Answer::new(line.id(), None, &self.estimate, &scenario, parts, evidence);
+                serde_json::to_writer(&mut *out, &answer)
             }
             Some(sla) => {
                 // The search ignores the schedule, and is faster without it.
                 scenario.phases.clear();
                 let found = hill_climb(&scenario, parts, sla);
                 found.estimate.finite()?;
-                out.extend_from_slice(b",\"knobs\":");
-                serde_json::to_writer(&mut *out, &Knobs::of(&found.scenario))
-                    .and_then(|()| write_answer(out, &found.estimate, &found.scenario, parts, self.context.evidence))
+                let knobs = Some(Knobs::of(&found.scenario));
+                let answer = Answer::new(line.id(), knobs, &found.estimate, &found.scenario, parts, evidence);
+                serde_json::to_writer(&mut *out, &answer)
             }
         };
-        written.map_err(|error| error.to_string())
+        written.map_err(|error| error.to_string())?;
+        out.push(b'\n');
+        Ok(())
     }
 
     /// Resolves all parts of a line; the error lists all problems.
@@ -227,27 +276,4 @@ impl Prepared {
         scenario.check(&self.parts).map_err(|error| error.to_string())?;
         Ok(scenario)
     }
-}
-
-fn write_answer(
-    out: &mut Vec<u8>,
-    estimate: &Estimate,
-    scenario: &Scenario,
-    parts: &Parts,
-    evidence: bool,
-) -> serde_json::Result<()> {
-    out.extend_from_slice(b",\"record\":");
-    serde_json::to_writer(&mut *out, &Body::of(estimate, &parts.workload))?;
-    out.extend_from_slice(b",\"dollar_per_1k_tokens\":");
-    serde_json::to_writer(&mut *out, &estimate.cost.usd_per_1k_tokens_parity)?;
-    out.extend_from_slice(b",\"metrics\":");
-    serde_json::to_writer(&mut *out, &Metrics { estimate, scenario })?;
-    if evidence {
-        out.extend_from_slice(b",\"evidence\":");
-        serde_json::to_writer(&mut *out, &support::throughput(parts, scenario))?;
-        out.extend_from_slice(b",\"notes\":");
-        serde_json::to_writer(&mut *out, &notes(scenario, estimate))?;
-    }
-    out.extend_from_slice(b"}\n");
-    Ok(())
 }

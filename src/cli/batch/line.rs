@@ -17,9 +17,9 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// JSON text of the id, or `null`.
-    pub(super) fn id(&self) -> &'a str {
-        self.parts[0].map_or("null", RawValue::get)
+    /// The id, or `null`.
+    pub(super) fn id(&self) -> &'a RawValue {
+        self.parts[0].unwrap_or(RawValue::NULL)
     }
 
     /// JSON text of a part; `key` is one of [`KEYS`].

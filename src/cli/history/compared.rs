@@ -53,7 +53,7 @@ pub(super) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Form
         Format::Csv => {
             let inputs = difference.inputs.iter().map(change_row);
             let figures = figures.iter().map(|(name, a, b)| [name.clone(), a.to_string(), b.to_string()]);
-            let rows = inputs.chain(figures).map(|row| csv::line(row.iter().map(String::as_str)));
+            let rows = inputs.chain(figures).map(|row| csv::line(&row));
             Ok(csv::line(["name", "before", "after"]) + &rows.collect::<String>())
         }
         format => {

@@ -80,7 +80,7 @@ impl<'s> Columns<'s> {
     pub(super) fn new(sweep: &Sweep, metrics: &'s [&'static Metric], shape: Shape) -> Columns<'s> {
         let axes = sweep.space.axes();
         let contender = |target: &str, workload: &str| match shape {
-            Shape::Csv | Shape::Parquet => csv::line([target, workload]).trim_end_matches('\n').to_owned(),
+            Shape::Csv | Shape::Parquet => csv::fields([target, workload]),
             Shape::JsonLines => format!(
                 "{{\"target\":{},\"workload\":{}",
                 serde_json::Value::from(target),
@@ -89,7 +89,7 @@ impl<'s> Columns<'s> {
         };
         let values = axes.iter().map(|axis| match shape {
             Shape::Csv | Shape::Parquet => {
-                let word = |word: &Setting| csv::line([word.to_string().as_str()]).trim_end_matches('\n').to_owned();
+                let word = |word: &Setting| csv::fields([word.to_string().as_str()]);
                 Texts::of(&axis.values, ",", word)
             }
             Shape::JsonLines => {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::tables::{cells, describe_median_mean};
+use super::tables::{cells, describe_median_mean, error_table};
 use crate::cli::args::Globals;
 use crate::cli::output;
 use atlas_core::units;
 use atlas_evidence::validate::{self, Refit};
 use atlas_perf::interval::{Factors, Release};
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, serialized};
+use atlas_report::{Format, csv, serialized};
 
 /// Prints the errors of the built-in constants on the sources that are held out from every fit.
 pub(super) fn exam(globals: &Globals) -> color_eyre::Result<()> {
@@ -21,18 +21,6 @@ pub(super) fn exam(globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// A table of errors.
-fn error_table(what: &'static str) -> Table {
-    Table::new([
-        (what, Align::Left),
-        ("n", Align::Right),
-        ("median", Align::Right),
-        ("p90", Align::Right),
-        ("mean", Align::Right),
-        ("bias", Align::Right),
-    ])
-}
-
 /// Fits the constants and prints them, with the errors on held-out sources.
 pub(super) fn fit(format: Format, globals: &Globals) -> color_eyre::Result<()> {
     let spinner = indicatif::ProgressBar::new_spinner().with_message("fitting, leaving out one source at a time");
@@ -42,19 +30,20 @@ pub(super) fn fit(format: Format, globals: &Globals) -> color_eyre::Result<()> {
     let text = match format {
         Format::Table => fit_tables(&refit),
         Format::Json | Format::Yaml => serialized(&serde_json::to_value(&refit)?, format == Format::Yaml)?,
-        Format::Csv => held_out(&refit)?,
+        Format::Csv => held_out(&refit),
     };
     output::print(&globals.charset().write(&text))?;
     Ok(())
 }
 
 /// CSV of all rows, each with the error of a fit without its source.
-fn held_out(refit: &Refit) -> color_eyre::Result<String> {
-    let mut out = csv::Writer::from_writer(Vec::new());
+fn held_out(refit: &Refit) -> String {
+    let mut out = csv::line(["id", "metric", "without", "regime", "log_error"]);
     for row in &refit.held_out {
-        out.serialize(row)?;
+        let log_error = serde_json::Value::from(row.log_error).to_string();
+        out += &csv::line([&row.id, row.metric, &row.without, row.regime, &log_error]);
     }
-    Ok(String::from_utf8(out.into_inner()?)?)
+    out
 }
 
 /// Renders a fit as tables: constants, errors and intervals.

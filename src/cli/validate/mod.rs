@@ -214,7 +214,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
             let text: String = verdicts.iter().map(|(kind, rows)| tables::page(*kind, rows)).collect();
             output::print(&globals.charset().write(&text))?;
         }
-        Format::Csv => output::print(&tables::csv(&all)?)?,
+        Format::Csv => output::print(&tables::csv(&all))?,
         format => {
             let partial = stopped.then_some((done, of));
             output::print(&serialized(&tables::document(&verdicts, partial), format == Format::Yaml)?)?;

@@ -6,6 +6,7 @@ use atlas_core::units;
 use atlas_evidence::validate::report::Stats;
 use atlas_evidence::validate::verdict::{self, Verdict};
 use atlas_evidence::validate::{MeasurementKind, report, scatter};
+use atlas_report::csv;
 use atlas_report::table::{Align, Table};
 
 /// Rows and their statistics as JSON.
@@ -75,39 +76,17 @@ impl<'v> Skipped<'v> {
     }
 }
 
-pub(super) fn csv(verdicts: &[Verdict]) -> color_eyre::Result<String> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record([
-        "id",
-        "metric",
-        "source",
-        "accelerator",
-        "regime",
-        "measured",
-        "predicted",
-        "lower",
-        "upper",
-        "reason",
-    ])?;
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+pub(super) fn csv(verdicts: &[Verdict]) -> String {
+    let head = ["id", "metric", "source", "accelerator", "regime", "measured", "predicted", "lower", "upper", "reason"];
+    let mut out = csv::line(head);
     for v in verdicts {
-        let (measured, predicted, lower, upper) =
-            (number(v.measured), number(v.predicted), number(v.lower), number(v.upper));
-        let reason = v.reason.as_deref().unwrap_or_default();
-        writer.write_record([
-            &v.id,
-            v.metric,
-            &v.source,
-            &v.accelerator,
-            v.regime,
-            &measured,
-            &predicted,
-            &lower,
-            &upper,
-            reason,
-        ])?;
+        let names = [&v.id, v.metric, &v.source, &v.accelerator, v.regime].map(str::to_owned);
+        let figures = [v.measured, v.predicted, v.lower, v.upper].map(csv::optional);
+        out += &csv::line(
+            names.iter().chain(&figures).map(String::as_str).chain([v.reason.as_deref().unwrap_or_default()]),
+        );
     }
-    Ok(String::from_utf8(writer.into_inner().map_err(|error| error.into_error())?)?)
+    out
 }
 
 /// Maximum reasons listed on a page.
@@ -135,14 +114,7 @@ pub(super) fn page(kind: MeasurementKind, rows: &[Verdict]) -> String {
             continue;
         }
         let sources = verdict::by(&of, |verdict| &verdict.source);
-        let mut table = Table::new([
-            (metric, Align::Left),
-            ("n", Align::Right),
-            ("median", Align::Right),
-            ("p90", Align::Right),
-            ("mean", Align::Right),
-            ("bias", Align::Right),
-        ]);
+        let mut table = error_table(metric);
         table.section("by source");
         for (name, stats) in &sources {
             table.row(cells(name, stats));
@@ -193,6 +165,19 @@ pub(super) fn describe_median_mean<K>(whose: &str, groups: &BTreeMap<K, Stats>, 
     format!("mean of the {whose} medians {mean:.1} %, {:.2} times the median of all rows", mean / all.median)
 }
 
+/// An empty table of errors, whose rows are [`cells`].
+pub(super) fn error_table(what: &str) -> Table {
+    Table::new([
+        (what, Align::Left),
+        ("n", Align::Right),
+        ("median", Align::Right),
+        ("p90", Align::Right),
+        ("mean", Align::Right),
+        ("bias", Align::Right),
+    ])
+}
+
+/// A row of a table of errors.
 pub(super) fn cells(name: &str, stats: &Stats) -> Vec<String> {
     let percent = |value: f64| format!("{value:.1} %");
     vec![

@@ -70,7 +70,7 @@ pub fn csv_of(config: &Config, sizes: &[u32], out: &Output) -> String {
             }
             None => cells.extend(std::iter::repeat_n(String::new(), 6)),
         }
-        text += &csv::line(cells.iter().map(String::as_str));
+        text += &csv::line(&cells);
     }
     text
 }

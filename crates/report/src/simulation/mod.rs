@@ -231,7 +231,7 @@ pub fn requests_csv(measured: &Measured) -> Option<String> {
             r.replica.to_string(),
             r.preemptions.to_string(),
         ];
-        out += &csv::line(cells.iter().map(String::as_str));
+        out += &csv::line(&cells);
     }
     Some(out)
 }

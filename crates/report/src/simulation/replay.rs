@@ -98,17 +98,16 @@ pub fn csv_of(answers: &Answers) -> String {
     let mut text = csv::line(["target", "collective", "bytes", "ranks", "count", "recorded_s", "modeled_s"]);
     for (name, answer) in answers {
         for e in &answer.exchanges {
-            let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
             let cells = [
                 name.clone(),
                 e.collective.to_owned(),
-                number(e.bytes),
+                csv::optional(e.bytes),
                 e.ranks.to_string(),
                 e.count.to_string(),
-                number(e.recorded_s),
-                number(e.modeled_s),
+                csv::optional(e.recorded_s),
+                csv::optional(e.modeled_s),
             ];
-            text += &csv::line(cells.iter().map(String::as_str));
+            text += &csv::line(&cells);
         }
     }
     text

@@ -174,9 +174,9 @@ pub fn csv_of(curves: &[Curve]) -> String {
                     cells.extend(
                         [a.rate, a.efficiency, a.analytical_rate, a.analytical_efficiency].map(|v| v.to_string()),
                     );
-                    cells.push(communication(a).map_or_else(String::new, |share| share.to_string()));
+                    cells.push(csv::optional(communication(a)));
                     let usd = [a.cost.map(|cost| cost.usd_per_hour), a.cost.map(|cost| cost.usd_per_million_tokens)];
-                    cells.extend(usd.map(|usd| usd.map_or_else(String::new, |usd| usd.to_string())));
+                    cells.extend(usd.map(csv::optional));
                     cells.push(String::new());
                 }
                 Err(why) => {
@@ -184,7 +184,7 @@ pub fn csv_of(curves: &[Curve]) -> String {
                     cells.push(why.clone());
                 }
             }
-            out += &csv::line(cells.iter().map(String::as_str));
+            out += &csv::line(&cells);
         }
     }
     out
