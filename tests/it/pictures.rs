@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use atlas_evidence::calibrate::intake;
 use atlas_fabric::demo::View;
 use atlas_fabric::tui::app::App;
-use atlas_fabric::tui::input::keymap::{Action, BINDINGS};
+use atlas_fabric::tui::input::keymap::{Action, key_of};
 use atlas_fabric::tui::message::Message;
 use atlas_fabric::tui::screen::view;
 use atlas_fabric::tui::views::watch;
@@ -30,25 +30,11 @@ const RUNS: &str = "mode,num_gpus,tp,pp,batch_size,seq_len,tokens_per_second,mfu
 fn keys(view: View) -> &'static str {
     match view {
         View::Main => "",
-        View::Race => "2",
-        View::Compare => "C",
-        View::Breakdown => "3",
-        View::Sweep => "4",
-        View::Frontier => "5",
-        View::Sensitivity => "0",
         View::Optimum => "6R",
-        View::Timeline => "9",
-        View::Advice => "8",
-        View::Explain => "7",
         View::Schedule => ":llama3.1-70b-day<Enter>vs",
-        View::Problems => "!",
         View::Diff => ":tp=8<Enter>vd",
         View::Measurements => ":llama3.1-8b-train<Enter>vm",
-        View::Watch => "vj",
-        View::History => "vh",
-        View::Launch => "vl",
-        View::Releases => "@",
-        View::Fits => "#",
+        view => key_of(Action::Show(view)),
     }
 }
 
@@ -113,12 +99,11 @@ fn frames(buffer: &Buffer) -> Vec<Rect> {
 
 #[test]
 fn every_view_opened_by_a_key_has_a_screenshot_case() {
-    let pictures = pictures();
-    for row in BINDINGS {
-        if let Action::Show(view) = row.action {
-            assert!(pictures.iter().any(|(name, _)| name == view.name()), "{view:?}");
-        }
+    let entries = tempfile::tempdir().unwrap();
+    for view in View::ALL {
+        assert_eq!(start(keys(*view), entries.path()).app.view, *view);
     }
+    let pictures = pictures();
     let mut names: Vec<&String> = pictures.iter().map(|(name, _)| name).collect();
     names.sort();
     names.dedup();

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, Overlay};
-use crate::tui::input::keymap::{Action, BINDINGS, Binding, Mode, rows};
+use crate::tui::input::keymap::{Action, Binding, Mode, bindings, general, special};
 use crate::tui::theme::{Glyphs, Role};
 use crate::tui::widgets::draw::{Canvas, wrap};
 
@@ -65,14 +65,12 @@ fn build(app: &App) -> Vec<Row> {
         }
         all.push(Row::Blank);
     };
-    let special = |row: &&'static Binding| !row.scope.is_general();
-    section(format!("{} (here)", below.name()), rows(below).filter(special).collect(), &mut all);
+    section(format!("{} (here)", below.name()), special(below).collect(), &mut all);
     for name in TOPICS {
-        let of = |row: &&'static Binding| !special(row) && topic(row.action) == name;
-        section(name.to_owned(), BINDINGS.iter().filter(of).collect(), &mut all);
+        section(name.to_owned(), general().filter(|row| topic(row.action) == name).collect(), &mut all);
     }
     for mode in Mode::all() {
-        section(mode.name().to_owned(), rows(mode).filter(special).collect(), &mut all);
+        section(mode.name().to_owned(), special(mode).collect(), &mut all);
     }
     all.push(Row::Heading("Files".to_owned()));
     let config =
@@ -84,7 +82,7 @@ fn build(app: &App) -> Vec<Row> {
     ] {
         all.extend(wrap(text, width.saturating_sub(1)).into_iter().map(Row::Text));
     }
-    debug_assert_eq!(shown.len(), BINDINGS.len());
+    debug_assert!(bindings().all(|row| shown.contains(&std::ptr::from_ref(row))));
     all
 }
 

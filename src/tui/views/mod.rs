@@ -14,6 +14,7 @@ pub mod fits;
 pub mod frontier;
 pub mod history;
 pub mod idle;
+mod keys;
 pub mod launch;
 pub mod measurements;
 pub mod optimum;
@@ -36,7 +37,7 @@ use ratatui::layout::Rect;
 use crate::demo::View;
 use crate::demo::views::for_all_views;
 use crate::tui::app::App;
-use crate::tui::input::keymap::{Action, Binding};
+use crate::tui::input::keymap::{Action, Binding, Keys, Place, SharedKeys};
 use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
 use crate::tui::painter::cells::TextWidth as _;
@@ -53,6 +54,16 @@ pub(in crate::tui) struct Spec {
     pub tab: Tab,
     /// Further words by which the command palette finds it.
     pub synonyms: &'static str,
+    /// The binding that opens it.
+    pub opening: Option<Binding>,
+    /// Whether the footers of other screens show that key.
+    pub is_in_footers: bool,
+    /// Its keys.
+    pub keys: &'static [Keys],
+    /// Where the footer shows their hints.
+    pub keys_place: Place,
+    /// Keys of lists that it binds as well.
+    pub shared_keys: &'static [SharedKeys],
     /// Whether it has nothing to show, so that the strip of tabs leaves it out.
     pub is_empty: fn(&App) -> bool,
     /// The table that the filter and the sort order apply to.
@@ -124,6 +135,11 @@ impl Spec {
         title: "",
         tab: Tab { place: u8::MAX, name: "", short: "" },
         synonyms: "",
+        opening: None,
+        is_in_footers: false,
+        keys: &[],
+        keys_place: Place::AfterEsc,
+        shared_keys: &[SharedKeys::Find],
         is_empty: |_| false,
         table: |_| None,
         rows: |_| 0,
@@ -237,6 +253,14 @@ pub(super) fn draw_lines(app: &App, canvas: &mut Canvas<'_>, inner: Rect, lines:
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn every_view_except_the_overview_has_the_key_that_opens_it() {
+        for view in View::ALL.iter().filter(|view| **view != View::Main) {
+            let action = view.spec().opening.map(|opening| opening.action);
+            assert_eq!(action, Some(Action::Show(*view)));
+        }
+    }
 
     #[test]
     fn every_view_has_a_title_synonyms_and_its_own_tab() {

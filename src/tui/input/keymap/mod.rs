@@ -1,19 +1,23 @@
 //! Maps keys to actions, per mode, in one table. The footer, the help and the documentation are generated from it.
 //!
 //! * [`Mode`] – the state that determines which keys are bound
-//! * [`BINDINGS`] – the table
+//! * `global` – the keys that do not belong to one view
+//! * `table` – the table, composed of these and the keys of each view
 
-mod bindings;
+mod binding;
+mod global;
 mod mode;
 mod scope;
+mod table;
 
 use std::sync::OnceLock;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-pub use bindings::{BINDINGS, Binding};
+pub use binding::{Binding, Keys, Place, SharedKeys, bind};
 pub use mode::Mode;
-pub use scope::Scope;
+pub use table::{bindings, rows};
+pub(in crate::tui) use table::{general, special};
 
 use crate::demo::View;
 
@@ -177,11 +181,6 @@ pub fn lookup(mode: Mode, key: &KeyEvent) -> Option<Action> {
     })
 }
 
-/// A mode's rows, for the help and the footer.
-pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
-    BINDINGS.iter().filter(move |row| row.scope.contains(mode))
-}
-
 /// The key shown for an action where only one is shown: preferably a digit, else a single character.
 #[must_use]
 pub fn key_of(action: Action) -> &'static str {
@@ -189,7 +188,7 @@ pub fn key_of(action: Action) -> &'static str {
     static KEYS: OnceLock<Vec<(Action, &'static str)>> = OnceLock::new();
     let keys = KEYS.get_or_init(|| {
         let mut keys: Vec<(Action, &'static str)> = Vec::new();
-        for action in BINDINGS.iter().map(|row| row.action) {
+        for action in bindings().map(|row| row.action) {
             if keys.iter().all(|(known, _)| *known != action) {
                 keys.push((action, best_key(action)));
             }
@@ -201,7 +200,7 @@ pub fn key_of(action: Action) -> &'static str {
 
 fn best_key(action: Action) -> &'static str {
     let mut best: Option<(u8, &str)> = None;
-    for key in BINDINGS.iter().filter(|row| row.action == action).flat_map(|row| row.keys) {
+    for key in bindings().filter(|row| row.action == action).flat_map(|row| row.keys) {
         let rank = match key.as_bytes() {
             [b'0'..=b'9'] => 0,
             [_] => 1,
@@ -358,7 +357,7 @@ mod tests {
     fn prefix_keys_bind_only_their_prefix_and_every_second_key_has_a_hint() {
         for after in [Mode::AfterV, Mode::AfterT] {
             let first = after.first_key();
-            for row in BINDINGS.iter().filter(|row| row.keys.iter().any(|key| Some(*key) == first)) {
+            for row in bindings().filter(|row| row.keys.iter().any(|key| Some(*key) == first)) {
                 assert_eq!(row.action, Action::After(after));
             }
             let second: Vec<&Binding> =

@@ -76,20 +76,24 @@ impl Mode {
     /// Returns all modes, in the order of the help.
     pub fn all() -> impl Iterator<Item = Mode> {
         let views = View::ALL.iter().filter(|view| **view != View::Main).flat_map(|view| {
-            let typing = match view {
-                View::Race => Some(Mode::Asking),
-                View::Optimum => Some(Mode::Bounding),
-                _ => None,
-            };
+            let typing = view.spec().keys.iter().flat_map(|keys| keys.modes()).copied();
             std::iter::once(Mode::View(*view)).chain(typing)
         });
         PANES.into_iter().chain(views).chain(OTHERS)
     }
 
+    /// The view that is shown, if no dialog is above it. The overview has a mode for each pane.
+    pub(super) fn view(self) -> Option<View> {
+        match self {
+            Mode::View(view) => Some(view),
+            _ => PANES.contains(&self).then_some(View::Main),
+        }
+    }
+
     /// Whether the mode is that of a pane or a view, without a dialog above it.
     #[must_use]
     pub fn is_screen(self) -> bool {
-        matches!(self, Mode::View(_)) || PANES.contains(&self)
+        self.view().is_some()
     }
 
     /// Its heading in the help.

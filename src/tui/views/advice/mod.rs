@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::{Spec, Tab};
 use crate::tui::app::{Answer, App, Change, View};
-use crate::tui::input::keymap::{self, Action};
+use crate::tui::input::keymap::{self, Action, Keys, SharedKeys, bind};
 use crate::tui::message::Effect;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
@@ -22,6 +22,9 @@ pub(super) static SPEC: Spec = Spec {
     title: "Advice",
     tab: Tab { place: 7, name: "Advice", short: "Adv" },
     synonyms: "advice recommendations suggestions improve tips",
+    opening: Some(bind(&["a", "8"], Action::Show(View::Advice), "advice: changes that help, with their gain", None)),
+    keys: &[Keys::Own(&[bind(&["Enter"], Action::Accept, "apply the advice; u undoes it", Some("apply"))])],
+    shared_keys: &[SharedKeys::Filter, SharedKeys::Sort],
     table: |_| Some(Table::Advice),
     rows,
     lines_of,

@@ -6,9 +6,9 @@ mod export;
 use ratatui::layout::{Margin, Rect};
 
 use self::blocks::{Bar, Quantity, Row, blocks, column, share};
-use super::{Spec, Tab};
+use super::{Spec, Tab, keys};
 use crate::tui::app::{App, View};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::theme::Role;
 use crate::tui::update::showing::explain_metric;
 use crate::tui::widgets::draw::Canvas;
@@ -20,6 +20,8 @@ pub(super) static SPEC: Spec = Spec {
     title: "Breakdown",
     tab: Tab { place: 2, name: "Breakdown", short: "Break" },
     synonyms: "breakdown roofline waterfall bottleneck",
+    opening: Some(bind(&["3"], Action::Show(View::Breakdown), "breakdown: where time and memory go", None)),
+    keys: &[Keys::Own(&keys::EXPLAIN)],
     rows,
     lines_of,
     draw: breakdown,

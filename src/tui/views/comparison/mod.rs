@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::{Spec, Tab};
 use crate::tui::app::{Answer, App, Setup, View};
 use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, SharedKeys, bind};
 use crate::tui::message::Effect;
 use crate::tui::tables::state::{Sort, Table};
 use crate::tui::update::status::note;
@@ -28,6 +28,27 @@ pub(super) static SPEC: Spec = Spec {
     title: "Compare",
     tab: Tab { place: 10, name: "Compare", short: "Comp" },
     synonyms: "compare table side by side",
+    opening: Some(bind(
+        &["C", "vc"],
+        Action::Show(View::Compare),
+        "compare targets with the same knobs",
+        Some("compare"),
+    )),
+    is_in_footers: true,
+    keys: &[Keys::Own(&[
+        bind(&["→", "l"], Action::Focus(1), "next column", Some("column")),
+        bind(&["←", "h"], Action::Focus(-1), "previous column", None),
+        bind(&["Enter"], Action::Accept, "select this target and explain the metric", Some("explain")),
+        bind(&["o"], Action::Sort, "sort by this metric, or in file order", Some("order")),
+        bind(&["="], Action::ChooseMetrics, "choose the metrics and their order: tpot ttft mfu", Some("metrics")),
+        bind(&["Backspace", "Delete"], Action::HideMetric, "hide this metric", None),
+        bind(&["<"], Action::ShiftMetric(-1), "move this metric toward the start", None),
+        bind(&[">"], Action::ShiftMetric(1), "move this metric toward the end", None),
+        bind(&["O"], Action::SortByName, "toggle sorting by name", None),
+        bind(&["Space", "m"], Action::Mark, "mark or unmark this target", None),
+        bind(&["M"], Action::UnmarkAll, "unmark all targets", None),
+    ])],
+    shared_keys: &[SharedKeys::Filter],
     table: |_| Some(Table::Compare),
     rows: view::rows,
     cursor_lines: |app| Some((view::cursor_line(app), view::cursor_line(app))),

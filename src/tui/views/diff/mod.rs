@@ -7,7 +7,7 @@ use ratatui::style::Style;
 
 use super::{Spec, Tab};
 use crate::tui::app::{Answer, App, View};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::message::Effect;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
@@ -23,6 +23,17 @@ pub(super) static SPEC: Spec = Spec {
     title: "Difference",
     tab: Tab { place: 13, name: "Difference", short: "Diff" },
     synonyms: "difference delta changes",
+    opening: Some(bind(
+        &["vd"],
+        Action::Show(View::Diff),
+        "differences from another tab or the baseline",
+        Some("difference"),
+    )),
+    keys: &[Keys::Own(&[
+        bind(&["Enter"], Action::Accept, "explain the metric, down to its inputs", Some("explain")),
+        bind(&["→", "l"], Action::Focus(1), "compare with the next tab", Some("against")),
+        bind(&["←", "h"], Action::Focus(-1), "compare with the previous tab", None),
+    ])],
     rows,
     lines_of,
     draw: diff,

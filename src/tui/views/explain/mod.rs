@@ -5,7 +5,7 @@ pub(in crate::tui) mod export;
 
 use super::{Spec, Tab};
 use crate::tui::app::{App, View};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::input::movement::Movement;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
@@ -22,6 +22,12 @@ pub(super) static SPEC: Spec = Spec {
     title: "Explain",
     tab: Tab { place: 6, name: "Explain", short: "Why" },
     synonyms: "explain equation formula derivation",
+    opening: Some(bind(&["7"], Action::Show(View::Explain), "explain: equations and inputs of a metric", None)),
+    keys: &[Keys::Own(&[
+        bind(&["Enter", "Space"], Action::Fold, "fold or unfold", Some("fold")),
+        bind(&["→", "l"], Action::Focus(1), "next metric", Some("metric")),
+        bind(&["←", "h"], Action::Focus(-1), "previous metric", None),
+    ])],
     rows,
     lines_of,
     draw: explain,

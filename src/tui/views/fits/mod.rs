@@ -26,9 +26,9 @@ use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, Setting};
 
 use super::{Spec, Tab};
-use crate::tui::app::{App, Change};
+use crate::tui::app::{App, Change, View};
 use crate::tui::dialogs::form;
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, SharedKeys, bind};
 use crate::tui::message::Effect;
 use crate::tui::tables::state::Table;
 use crate::tui::update::applying;
@@ -40,6 +40,23 @@ pub(super) static SPEC: Spec = Spec {
     title: "What runs",
     tab: Tab { place: 11, name: "What runs", short: "Runs" },
     synonyms: "what runs fits models hardware browser catalog",
+    opening: Some(bind(
+        &["#", "vw"],
+        Action::Show(View::Fits),
+        "what runs: which models fit which targets",
+        Some("what runs"),
+    )),
+    keys: &[Keys::Own(&[
+        bind(
+            &["Enter"],
+            Action::Accept,
+            "apply target and layout; for another model, open a form for its workload",
+            Some("open"),
+        ),
+        bind(&["→", "l"], Action::Focus(1), "next target", Some("target")),
+        bind(&["←", "h"], Action::Focus(-1), "previous target", None),
+    ])],
+    shared_keys: &[SharedKeys::Filter],
     table: |_| Some(Table::Fits),
     rows: view::rows,
     lines_of: super::one_line,

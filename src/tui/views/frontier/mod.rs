@@ -9,10 +9,10 @@ pub use state::{Curve, FrontierCurves, FrontierSettings, Question};
 
 use std::sync::Arc;
 
-use super::{Spec, Tab};
+use super::{Spec, Tab, keys};
 use crate::demo::Setup;
-use crate::tui::app::{Answer, App};
-use crate::tui::input::keymap::Action;
+use crate::tui::app::{Answer, App, View};
+use crate::tui::input::keymap::{Action, Keys, Place, bind};
 use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
@@ -31,6 +31,15 @@ pub(super) static SPEC: Spec = Spec {
     title: "Frontier",
     tab: Tab { place: 4, name: "Frontier", short: "Front" },
     synonyms: "frontier pareto",
+    opening: Some(bind(&["5"], Action::Show(View::Frontier), "Pareto frontier of two metrics", Some("frontier"))),
+    keys_place: Place::BeforeEsc,
+    keys: &[
+        Keys::Own(&keys::POINTS),
+        Keys::Own(&[
+            bind(&["."], Action::Figure(1), "next pair of metrics", Some("metrics")),
+            bind(&[","], Action::Figure(-1), "previous pair of metrics", None),
+        ]),
+    ],
     draw: view::frontier,
     info: view::info,
     document: |app, _| export::document(app),

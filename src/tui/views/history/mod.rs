@@ -14,7 +14,7 @@ use atlas_plan::search::Gauge;
 
 use super::{Spec, Tab, watch};
 use crate::tui::app::{App, View};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, SharedKeys, bind};
 use crate::tui::message::Effect;
 use crate::tui::tables::state::Table;
 use crate::tui::update::status::{fail, note};
@@ -28,6 +28,23 @@ pub(super) static SPEC: Spec = Spec {
     title: "History",
     tab: Tab { place: 18, name: "History", short: "Hist" },
     synonyms: "history trend runs",
+    opening: Some(bind(
+        &["vh"],
+        Action::Show(View::History),
+        "history of predictions, jobs, runs and measurements",
+        Some("history"),
+    )),
+    keys: &[Keys::Own(&[
+        bind(
+            &["Enter"],
+            Action::Accept,
+            "open the entry or compare it with the marked one; for a submission, watch its job",
+            Some("open"),
+        ),
+        bind(&["Space", "m"], Action::Mark, "mark the entry to compare others with", Some("mark")),
+        bind(&["o"], Action::Sort, "trend of the entry's metric over time", Some("trend")),
+    ])],
+    shared_keys: &[SharedKeys::Filter],
     is_empty: |app| app.history.store.is_none(),
     table: |_| Some(Table::History),
     rows: view::rows,

@@ -16,8 +16,8 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 
 use super::{Spec, Tab};
-use crate::tui::app::App;
-use crate::tui::input::keymap::Action;
+use crate::tui::app::{App, View};
+use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::message::Effect;
 use crate::tui::update::status::fail;
 use crate::tui::work::job::{Job, Product};
@@ -27,6 +27,13 @@ pub(super) static SPEC: Spec = Spec {
     title: "Launch files",
     tab: Tab { place: 16, name: "Launch", short: "Launch" },
     synonyms: "launch script sbatch files",
+    opening: Some(bind(&["vl"], Action::Show(View::Launch), "launch files for this scenario", Some("launch files"))),
+    keys: &[Keys::Own(&[
+        bind(&["Enter"], Action::Accept, "write the files", Some("write")),
+        bind(&["→", "l"], Action::Focus(1), "next format: script, Slurm, Kubernetes", Some("format")),
+        bind(&["←", "h"], Action::Focus(-1), "previous format", None),
+    ])],
+    shared_keys: &[],
     is_empty: |app| app.history.store.is_none(),
     rows: view::rows,
     lines_of: super::one_line,

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Spec, Tab};
-use crate::tui::app::{App, MeasuredSubject};
-use crate::tui::input::keymap::Action;
+use crate::tui::app::{App, MeasuredSubject, View};
+use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::message::Effect;
 use crate::tui::update::showing::explain;
 use crate::tui::update::status::{fail, note};
@@ -29,6 +29,22 @@ pub(super) static SPEC: Spec = Spec {
     title: "Measurements",
     tab: Tab { place: 15, name: "Measured", short: "Meas" },
     synonyms: "measured validation accuracy benchmark",
+    opening: Some(bind(
+        &["vm"],
+        Action::Show(View::Measurements),
+        "measured runs against predictions",
+        Some("measured"),
+    )),
+    keys: &[Keys::Own(&[
+        bind(&["f"], Action::Calibrate, "calibrate the target from these rows (writes nothing yet)", Some("calibrate")),
+        bind(
+            &["Enter"],
+            Action::Accept,
+            "explain the prediction; for a proposed calibration, write the profile",
+            Some("open"),
+        ),
+        bind(&["Backspace"], Action::Discard, "discard the proposed calibration", Some("discard")),
+    ])],
     is_empty: |app| app.measured.is_empty(),
     rows: view::rows,
     lines_of: view::lines_of,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::{Spec, Tab};
 use crate::demo::Setup;
 use crate::tui::app::{Answer, App, View};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{self, Action, Keys, Place, bind};
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
 use crate::tui::update::showing::explain_metric;
@@ -33,6 +33,29 @@ pub(super) static SPEC: Spec = Spec {
     title: "Optimize",
     tab: Tab { place: 5, name: "Optimize", short: "Opt" },
     synonyms: "optimize optimise search best",
+    opening: Some(bind(
+        &["6"],
+        Action::Show(View::Optimum),
+        "optimize: find the best knobs for this target",
+        Some("optimize"),
+    )),
+    keys_place: Place::BeforeEsc,
+    keys: &[
+        Keys::In(
+            &[keymap::Mode::Bounding],
+            &[
+                bind(&["Enter", "Tab"], Action::Accept, "set the bound; leave it empty for no bound", Some("set")),
+                bind(&["Esc"], Action::Escape, "keep the previous bound", Some("cancel")),
+            ],
+        ),
+        Keys::Own(&[
+            bind(&["Enter"], Action::Accept, "edit bound, search, or apply candidate", Some("apply")),
+            bind(&["→", "Space"], Action::Step(1), "next objective", Some("goal")),
+            bind(&["←"], Action::Step(-1), "previous objective", None),
+            bind(&["Backspace", "Delete"], Action::Reset, "remove the bound", Some("no bound")),
+            bind(&["R"], Action::Search, "search", Some("search")),
+        ]),
+    ],
     rows: |app| rows(app).len(),
     draw: view::optimum,
     info: view::info,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Spec, Tab, advice, breakdown, edits, outlook, results, schedule};
 use crate::tui::app::{App, PANES, Pane};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, Mode, Place, SharedKeys, bind};
 use crate::tui::screen::{knobs, lists};
 use crate::tui::tables::state::Table;
 use crate::tui::update::applying;
@@ -21,6 +21,46 @@ pub(super) static SPEC: Spec = Spec {
     title: "Overview",
     tab: Tab { place: 0, name: "Overview", short: "Over" },
     synonyms: "overview main",
+    keys_place: Place::BeforeEsc,
+    keys: &[
+        Keys::In(
+            &[Mode::Knobs],
+            &[
+                bind(&["→", "+", "="], Action::Step(1), "one step up", Some("change")),
+                bind(&["←", "-", "_"], Action::Step(-1), "one step down", None),
+                bind(&["Enter"], Action::Edit, "type a value; results update as you type", Some("type")),
+                bind(&["Space"], Action::Toggle, "toggle, or choose the next value", Some("toggle")),
+                bind(&["Backspace", "Delete"], Action::Reset, "reset to the saved value", Some("reset")),
+                bind(&["R"], Action::ResetAll, "reset all knobs to the saved values", None),
+            ],
+        ),
+        Keys::In(
+            &[Mode::Targets],
+            &[
+                bind(&["Space"], Action::Mark, "mark for race and comparison", Some("mark")),
+                bind(&["m"], Action::MarkNext, "mark and go to the next target", None),
+            ],
+        ),
+        Keys::In(
+            &[Mode::Targets, Mode::Workloads],
+            &[bind(&["+"], Action::NewEntry, "add an entry, starting from a copy of this one", None)],
+        ),
+        Keys::In(&[Mode::Targets], &[bind(&["M", "Backspace"], Action::UnmarkAll, "unmark all targets", None)]),
+        Keys::In(
+            &[Mode::Targets, Mode::Workloads, Mode::Results],
+            &[bind(&["R"], Action::ResetAll, "reset all knobs to the saved values", None)],
+        ),
+        Keys::In(
+            &[Mode::Results],
+            &[
+                bind(&["="], Action::Goal, "goal seek: type the value you want and see how to reach it", Some("goal")),
+                bind(&["Space"], Action::Fold, "fold or unfold the group of metrics", Some("fold")),
+                bind(&["Enter"], Action::Accept, "explain the metric, down to its inputs", Some("explain")),
+            ],
+        ),
+        Keys::In(&[Mode::Targets, Mode::Workloads], &[bind(&["Enter"], Action::FocusPane(3), "go to the knobs", None)]),
+    ],
+    shared_keys: &[SharedKeys::Find, SharedKeys::Sort],
     table: |app| {
         Some(match app.pane {
             Pane::Targets => Table::Targets,

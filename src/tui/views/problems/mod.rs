@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::{Spec, Tab};
 use crate::tui::app::{App, View};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, SharedKeys, bind};
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 use crate::tui::update::files::open_editor;
@@ -19,6 +19,12 @@ pub(super) static SPEC: Spec = Spec {
     title: "Problems",
     tab: Tab { place: 19, name: "Problems", short: "Prob" },
     synonyms: "problems errors warnings check",
+    opening: Some(bind(&["!", "vp"], Action::Show(View::Problems), "problems in the files", Some("problems"))),
+    keys: &[Keys::Own(&[
+        bind(&["Enter"], Action::Accept, "open the file at this line in $EDITOR", Some("edit file")),
+        bind(&["o"], Action::Sort, "cycle sort column (last: file order)", Some("sort")),
+    ])],
+    shared_keys: &[SharedKeys::Filter],
     is_empty: |app| app.problems.is_empty(),
     table: |_| Some(Table::Problems),
     rows,

@@ -27,7 +27,7 @@ pub use entry::{ChosenLayout, Entry, Outcome};
 use super::{Spec, Tab};
 use crate::demo::Setup;
 use crate::tui::app::{App, View};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, Mode, Place, bind};
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
 use crate::tui::update::showing::open_from_here;
@@ -43,6 +43,33 @@ pub(super) static SPEC: Spec = Spec {
     title: "Race",
     tab: Tab { place: 1, name: "Race", short: "Race" },
     synonyms: "race leaderboard best of",
+    opening: Some(bind(
+        &["c", "2"],
+        Action::Show(View::Race),
+        "race: rank targets by their best layout under the same constraints",
+        Some("race"),
+    )),
+    is_in_footers: true,
+    keys_place: Place::BeforeEsc,
+    keys: &[
+        Keys::Own(&[
+            bind(&["Enter"], Action::Accept, "apply the layout", Some("apply")),
+            bind(
+                &["/", "Tab"],
+                Action::Question,
+                "edit the question: cheapest tpot<50ms 10% free on h100, b200",
+                Some("question"),
+            ),
+        ]),
+        Keys::In(
+            &[Mode::Asking],
+            &[
+                bind(&["Enter"], Action::Accept, "run the question", Some("run")),
+                bind(&["Esc"], Action::Escape, "keep the previous question", Some("cancel")),
+            ],
+        ),
+    ],
+    shared_keys: &[],
     rows: |app| ranked(app).len(),
     lines_of: super::one_line,
     heading: |_| view::HEADING,

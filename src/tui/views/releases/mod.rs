@@ -23,8 +23,8 @@ use atlas_plan::knob::{Knob, Setting};
 
 use super::{Spec, Tab};
 use crate::demo::Setup;
-use crate::tui::app::{Answer, App, Change};
-use crate::tui::input::keymap::Action;
+use crate::tui::app::{Answer, App, Change, View};
+use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::message::Effect;
 use crate::tui::update::status::{fail, note};
 use crate::tui::views::results;
@@ -34,6 +34,14 @@ pub(super) static SPEC: Spec = Spec {
     title: "Releases",
     tab: Tab { place: 12, name: "Releases", short: "Rel" },
     synonyms: "releases versions upgrade software",
+    opening: Some(bind(
+        &["@", "vr"],
+        Action::Show(View::Releases),
+        "software releases: effects of an upgrade",
+        Some("releases"),
+    )),
+    keys: &[Keys::Own(&[bind(&["Enter"], Action::Accept, "switch to this software release", Some("set"))])],
+    shared_keys: &[],
     rows: view::rows,
     lines_of: super::one_line,
     heading: |_| view::HEADING,

@@ -4,9 +4,9 @@ mod export;
 
 use ratatui::layout::Rect;
 
-use super::{Spec, Tab};
+use super::{Spec, Tab, keys};
 use crate::tui::app::{Answer, App, View};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, SharedKeys, bind};
 use crate::tui::tables;
 use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
@@ -21,6 +21,21 @@ pub(super) static SPEC: Spec = Spec {
     title: "Schedule",
     tab: Tab { place: 14, name: "Schedule", short: "Sched" },
     synonyms: "schedule phases traffic queueing",
+    opening: Some(bind(&["vs"], Action::Show(View::Schedule), "schedule by phase", Some("schedule"))),
+    keys: &[
+        Keys::Own(&[
+            bind(&["→", "l"], Action::Focus(1), "next column", Some("column")),
+            bind(&["←", "h"], Action::Focus(-1), "previous column", None),
+        ]),
+        Keys::Own(&keys::EXPLAIN),
+        Keys::Own(&[bind(
+            &["o"],
+            Action::Sort,
+            "sort by this column: descending, ascending, file order",
+            Some("sort"),
+        )]),
+    ],
+    shared_keys: &[SharedKeys::Filter],
     is_empty: |app| app.answer.workload.as_ref().is_none_or(|workload| workload.phases.is_empty()),
     table: |_| Some(Table::Schedule),
     rows,

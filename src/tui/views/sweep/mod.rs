@@ -10,10 +10,10 @@ pub use state::{Curves, Question, SweepSettings};
 
 use std::sync::Arc;
 
-use super::{Spec, Tab};
+use super::{Spec, Tab, keys};
 use crate::demo::Setup;
-use crate::tui::app::{Answer, App};
-use crate::tui::input::keymap::Action;
+use crate::tui::app::{Answer, App, View};
+use crate::tui::input::keymap::{Action, Keys, Place, bind};
 use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
@@ -32,6 +32,18 @@ pub(super) static SPEC: Spec = Spec {
     title: "Sweep",
     tab: Tab { place: 3, name: "Sweep", short: "Sweep" },
     synonyms: "sweep plot chart curve graph",
+    opening: Some(bind(&["4"], Action::Show(View::Sweep), "sweep: a metric over one or two knobs", Some("sweep"))),
+    keys_place: Place::BeforeEsc,
+    keys: &[
+        Keys::Own(&keys::POINTS),
+        Keys::Own(&[
+            bind(&["Tab"], Action::Across(1), "sweep the next knob (/ to search)", Some("knob")),
+            bind(&["Shift-Tab"], Action::Across(-1), "sweep the previous knob", None),
+            bind(&["n"], Action::Against(1), "add a second knob, or switch to the next one", Some("2nd knob")),
+            bind(&["N"], Action::Against(-1), "previous second knob, or none", None),
+        ]),
+        Keys::Own(&keys::METRICS),
+    ],
     draw: view::sweep,
     info: view::info,
     document: |app, _| export::document(app),

@@ -9,8 +9,8 @@ pub use state::{Lane, Picture, Timeline};
 use std::sync::Arc;
 
 use super::{Spec, Tab};
-use crate::tui::app::App;
-use crate::tui::input::keymap::Action;
+use crate::tui::app::{App, View};
+use crate::tui::input::keymap::{Action, Keys, Place, bind};
 use crate::tui::input::movement::Movement;
 use atlas_config::Mode;
 use atlas_sim::training::Task;
@@ -20,6 +20,16 @@ pub(super) static SPEC: Spec = Spec {
     title: "Timeline",
     tab: Tab { place: 8, name: "Timeline", short: "Time" },
     synonyms: "timeline simulate trace gantt events",
+    opening: Some(bind(&["9"], Action::Show(View::Timeline), "timeline (simulated)", Some("timeline"))),
+    keys_place: Place::BeforeEsc,
+    keys: &[Keys::Own(&[
+        bind(&["+", "="], Action::Zoom(1), "zoom in", Some("zoom")),
+        bind(&["-", "_"], Action::Zoom(-1), "zoom out", None),
+        bind(&["→", "l"], Action::Focus(1), "next task in the stream", Some("task")),
+        bind(&["←", "h"], Action::Focus(-1), "previous task", None),
+        bind(&["Enter"], Action::Accept, "go to the task it waited for", Some("cause")),
+        bind(&["Tab"], Action::Across(1), "switch charts: scaling or latencies", Some("chart")),
+    ])],
     draw: view::timeline,
     info: view::info,
     document: |app, _| export::document(app),

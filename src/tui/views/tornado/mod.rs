@@ -9,9 +9,9 @@ pub use state::Question;
 
 use std::sync::Arc;
 
-use super::{Spec, Tab};
+use super::{Spec, Tab, keys};
 use crate::tui::app::{App, View};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, Place, bind};
 use crate::tui::message::Effect;
 use crate::tui::update::showing::{explain_metric, open_from_here};
 use crate::tui::views::explain::reveal;
@@ -30,6 +30,22 @@ pub(super) static SPEC: Spec = Spec {
     title: "Sensitivity",
     tab: Tab { place: 9, name: "Sensitivity", short: "Sens" },
     synonyms: "sensitivity tornado importance",
+    opening: Some(bind(
+        &["0"],
+        Action::Show(View::Sensitivity),
+        "sensitivity: which knobs and hardware parameters matter most",
+        Some("sensitivity"),
+    )),
+    keys_place: Place::BeforeEsc,
+    keys: &[
+        Keys::Own(&[bind(
+            &["Enter"],
+            Action::Accept,
+            "sweep the knob; on a hardware parameter, explain the metric down to it",
+            Some("open"),
+        )]),
+        Keys::Own(&keys::METRICS),
+    ],
     rows: view::rows,
     lines_of: super::one_line,
     heading: |_| view::HEADING,

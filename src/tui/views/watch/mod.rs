@@ -17,7 +17,7 @@ use atlas_plan::search::Gauge;
 use super::{Spec, Tab};
 use crate::cli::watch::plan;
 use crate::tui::app::{App, View};
-use crate::tui::input::keymap::Action;
+use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::message::{Effect, Timer};
 use crate::tui::work::job::{Job, Product};
 
@@ -33,6 +33,9 @@ pub(super) static SPEC: Spec = Spec {
     title: "Watch",
     tab: Tab { place: 17, name: "Watch", short: "Watch" },
     synonyms: "watch job log live eta",
+    opening: Some(bind(&["vj"], Action::Show(View::Watch), "watch a running job against its prediction", Some("job"))),
+    keys: &[Keys::Own(&[bind(&["Enter"], Action::Accept, "reread the log", Some("reread"))])],
+    shared_keys: &[],
     is_empty: |app| app.watch.logs.is_empty(),
     lines_of: super::one_line,
     is_text: |_| true,
