@@ -163,6 +163,7 @@ fn the_history_lists_filters_compares_and_shows_chains_and_trends() {
 #[test]
 fn release_views_match_their_snapshots() {
     pictures("releases", "Wjj@", |_| {});
+    pictures("releases_unfolded", "Wjj@j<Space>", |_| {});
     pictures("what_runs", "Wjj#", |_| {});
 }
 

@@ -12,8 +12,9 @@ pub mod export;
 mod tests;
 pub mod view;
 
-pub use state::{Difference, Listed, Row, State};
+pub use state::{Difference, Line, Listed, Row, State};
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use atlas_catalog::software::{AcceleratorClass, Software, SoftwareKind, TraitRow};
@@ -40,7 +41,10 @@ pub(super) static SPEC: Spec = Spec {
         "software releases: effects of an upgrade",
         Some("releases"),
     )),
-    keys: &[Keys::Own(&[bind(&["Enter"], Action::Accept, "switch to this software release", Some("set"))])],
+    keys: &[Keys::Own(&[
+        bind(&["Enter"], Action::Accept, "switch to this software release", Some("set")),
+        bind(&["Space"], Action::Fold, "list the releases with equal traits and figures, or fold them", Some("fold")),
+    ])],
     shared_keys: &[],
     rows: view::rows,
     lines_of: super::one_line,
@@ -49,10 +53,21 @@ pub(super) static SPEC: Spec = Spec {
     draw: view::draw,
     info: view::info,
     document: |app, _| export::document(app),
-    opened: |app, _| app.releases.listed = None,
+    opened: |app, _| app.releases = State::default(),
     follow: |app, _| follow(app),
-    works: |app, action| action != Action::Accept || view::rows(app) > 0,
+    works: |app, action| match action {
+        Action::Accept => view::rows(app) > 0,
+        Action::Fold => listed(app).is_some_and(|all| all.groups().any(|group| group.len() > 1)),
+        _ => true,
+    },
     accept: apply,
+    update: |app, action, _| {
+        match action {
+            Action::Fold => fold(app),
+            _ => return false,
+        }
+        true
+    },
     ..Spec::DEFAULT
 };
 
@@ -73,10 +88,51 @@ pub fn listed(app: &App) -> Option<&Listed> {
     app.releases.listed.as_ref().map(|(_, listed)| listed)
 }
 
-/// Returns the release under the cursor.
+/// Returns the lines of the table.
+#[must_use]
+pub fn lines(state: &State) -> Vec<Line> {
+    let Some((_, all)) = &state.listed else { return Vec::new() };
+    let is_unfolded =
+        |group: &Range<usize>| all.rows.get(group.end - 1).is_some_and(|oldest| state.unfolded.contains(&oldest.spec));
+    let lines = all.groups().flat_map(|group| match group.len() {
+        1 => vec![Line { releases: group, unfolded: None }],
+        _ if !is_unfolded(&group) => vec![Line { releases: group, unfolded: Some(false) }],
+        _ => {
+            let first = group.start;
+            group.map(|at| Line { releases: at..at + 1, unfolded: (at == first).then_some(true) }).collect()
+        }
+    });
+    lines.collect()
+}
+
+/// Returns the index of the release under the cursor: of a group, the current one or else the newest.
+fn selected(state: &State, line: usize) -> Option<usize> {
+    let (_, all) = state.listed.as_ref()?;
+    let releases = lines(state).into_iter().nth(line)?.releases;
+    Some(all.current.filter(|current| releases.contains(current)).unwrap_or(releases.start))
+}
+
+/// Returns the release under the cursor: of a group, the current one or else the newest.
 #[must_use]
 pub fn selected_release(app: &App) -> Option<&Row> {
-    listed(app)?.rows.get(app.view_row)
+    listed(app)?.rows.get(selected(&app.releases, app.view_row)?)
+}
+
+/// Folds or unfolds the group under the cursor.
+fn fold(app: &mut App) {
+    let (Some(all), Some(at)) = (listed(app), selected(&app.releases, app.view_row)) else { return };
+    let Some(group) = all.groups().find(|group| group.contains(&at)).filter(|group| group.len() > 1) else { return };
+    let Some(oldest) = all.rows.get(group.end - 1).map(|oldest| Arc::clone(&oldest.spec)) else { return };
+    if !app.releases.unfolded.remove(&oldest) {
+        app.releases.unfolded.insert(oldest);
+    }
+    go_to(app, at);
+}
+
+/// Moves the cursor to the line of a release.
+fn go_to(app: &mut App, release: usize) {
+    let line = lines(&app.releases).iter().position(|line| line.releases.contains(&release));
+    app.view_row = line.unwrap_or_default();
 }
 
 /// Returns the value of a trait that the engine uses: the tuned value if the software's own recipes change it.
@@ -142,17 +198,18 @@ fn refused(answer: &Answer) -> Option<String> {
     }
 }
 
-/// Evaluates the releases if the scenario has changed. The cursor starts on the current release.
+/// Evaluates the releases if the scenario has changed. The cursor starts on the current release, and stays on its release.
 fn follow(app: &mut App) {
     let fresh = app.releases.listed.as_ref().is_some_and(|(generation, _)| *generation == app.generation);
     if fresh {
         return;
     }
-    let listed = list(app);
-    if app.releases.listed.is_none() {
-        app.view_row = listed.current.unwrap_or_default();
-    }
-    app.releases.listed = Some((app.generation, listed));
+    let before = selected_release(app).map(|row| Arc::clone(&row.spec));
+    let all = list(app);
+    let same = before.and_then(|spec| all.rows.iter().position(|row| row.spec == spec));
+    let release = same.or(all.current).unwrap_or_default();
+    app.releases.listed = Some((app.generation, all));
+    go_to(app, release);
 }
 
 /// Applies the release under the cursor.

@@ -1,5 +1,7 @@
 //! State of the view of releases.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The state of the view.
@@ -7,6 +9,8 @@ use std::sync::Arc;
 pub struct State {
     /// The releases, with the generation of the scenario.
     pub(in crate::tui) listed: Option<(u64, Listed)>,
+    /// Oldest releases of the unfolded groups, as values of the knob.
+    pub(in crate::tui) unfolded: BTreeSet<Arc<str>>,
 }
 
 /// The releases of a software family.
@@ -18,6 +22,30 @@ pub struct Listed {
     pub rows: Vec<Row>,
     /// Index of the current release.
     pub current: Option<usize>,
+}
+
+impl Listed {
+    /// Returns the groups of consecutive releases with equal traits and figures, newest first.
+    pub(in crate::tui) fn groups(&self) -> impl Iterator<Item = Range<usize>> {
+        let same = |newer: &Row, older: &Row| {
+            newer.brought.is_empty() && newer.values == older.values && newer.refused == older.refused
+        };
+        let mut end = 0;
+        self.rows.chunk_by(same).map(move |group| {
+            let start = end;
+            end += group.len();
+            start..end
+        })
+    }
+}
+
+/// A line of the table: a release, or a group of releases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Indices of the releases.
+    pub releases: Range<usize>,
+    /// Whether the group that begins here is unfolded; `None` for other releases.
+    pub unfolded: Option<bool>,
 }
 
 /// A release.

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{listed, selected_release};
+use super::{lines, listed, selected_release};
 use crate::tui::app::View;
 use crate::tui::testing::TestApp;
 use atlas_document::Sources;
@@ -57,7 +57,9 @@ fn changes_of_each_release_are_listed_with_their_effect_on_throughput() {
         .filter(|(after, before)| !after.brought.is_empty() && first(after) / first(before) > 1.01)
         .min_by_key(|(after, _)| all.rows.iter().position(|row| row.spec == after.spec))
         .unwrap();
-    hands.keys(&"j".repeat(all.rows.iter().position(|row| row.spec == after.spec).unwrap() - all.current.unwrap()));
+    let release = all.rows.iter().position(|row| row.spec == after.spec).unwrap();
+    let line = lines(&hands.app.releases).iter().position(|line| line.releases.contains(&release)).unwrap();
+    hands.keys(&"j".repeat(line - hands.app.view_row));
     let text = below(&hands.text());
     let effect = format!("{:+.1} %", 100.0 * (first(after) / first(before) - 1.0));
     let line = text.lines().find(|line| line.contains(&after.release) && line.contains(&effect));
@@ -75,6 +77,62 @@ fn enter_sets_the_release_and_undo_takes_it_back() {
     assert_eq!(all.current, Some(all.rows.len() - 1), "the list follows the scenario");
     hands.keys("u");
     assert!(hands.app.now.setup.overrides.is_empty());
+}
+
+#[test]
+fn consecutive_releases_with_equal_traits_and_figures_share_a_line() {
+    let hands = opened();
+    let all = listed(&hands.app).unwrap();
+    let lines = lines(&hands.app.releases);
+    assert!(lines.len() * 2 < all.rows.len(), "{} lines of {} releases", lines.len(), all.rows.len());
+    let releases: Vec<usize> = lines.iter().flat_map(|line| line.releases.clone()).collect();
+    assert!(releases.into_iter().eq(0..all.rows.len()), "every release is in one line");
+    for line in &lines {
+        let group = all.rows.get(line.releases.clone()).unwrap();
+        let (oldest, newer) = group.split_last().unwrap();
+        assert!(newer.iter().all(|row| row.brought.is_empty() && row.values == oldest.values));
+        let name = format!("{} – {}", oldest.release, group.first().unwrap().release);
+        assert!(newer.is_empty() || !hands.text().contains(&oldest.date), "{name}");
+    }
+    for neighbors in lines.windows(2) {
+        let newer = all.rows.get(neighbors.first().unwrap().releases.end - 1).unwrap();
+        let older = all.rows.get(neighbors.last().unwrap().releases.start).unwrap();
+        assert!(!newer.brought.is_empty() || newer.values != older.values || newer.refused != older.refused);
+    }
+}
+
+#[test]
+fn space_lists_the_releases_of_a_group_and_groups_them_again() {
+    let mut hands = opened();
+    let all = listed(&hands.app).unwrap().clone();
+    let folded = lines(&hands.app.releases);
+    let group = folded.first().unwrap().releases.clone();
+    let (newest, oldest) = (all.rows.get(group.start).unwrap(), all.rows.get(group.end - 1).unwrap());
+    let name = format!("{} – {}", oldest.release, newest.release);
+    assert!(group.len() > 1 && hands.text().contains(&name), "{}", hands.text());
+    hands.keys("<Space>");
+    assert_eq!(lines(&hands.app.releases).len(), folded.len() + group.len() - 1);
+    assert!(!hands.text().contains(&name) && hands.text().contains(&newest.date), "{}", hands.text());
+    hands.keys("jj");
+    assert_eq!(selected_release(&hands.app).unwrap().spec, all.rows.get(group.start + 2).unwrap().spec);
+    hands.keys("<Space>");
+    assert_eq!(lines(&hands.app.releases), folded);
+    assert_eq!(hands.app.view_row, 0, "the cursor is on the group");
+}
+
+/// A release that was set from an unfolded group stays the one under the cursor when the group is folded.
+#[test]
+fn a_group_stands_for_its_current_release_or_else_for_the_newest() {
+    let mut hands = opened();
+    let newest = selected_release(&hands.app).unwrap().spec.clone();
+    hands.keys("<Space>j<Enter>");
+    let set = selected_release(&hands.app).unwrap().spec.clone();
+    assert_ne!(set, newest);
+    hands.keys("<Space>");
+    assert_eq!((hands.app.view_row, &selected_release(&hands.app).unwrap().spec), (0, &set));
+    hands.keys("j");
+    let second = lines(&hands.app.releases).get(1).unwrap().releases.start;
+    assert_eq!(selected_release(&hands.app), listed(&hands.app).unwrap().rows.get(second));
 }
 
 #[test]

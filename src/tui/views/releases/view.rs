@@ -4,7 +4,7 @@
 use atlas_plan::estimate::{Direction, MIN_RELATIVE_CHANGE, Metric, Scale};
 use ratatui::layout::Rect;
 
-use super::{Difference, Listed, Row, listed, metrics, selected_release};
+use super::{Difference, Listed, Row, lines, listed, metrics, selected, selected_release};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
@@ -31,7 +31,7 @@ const TRAITS: u16 = 24;
 /// Number of rows.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    listed(app).map_or(0, |listed| listed.rows.len())
+    lines(&app.releases).len()
 }
 
 /// Height of the lower part: a rule, a heading and the traits.
@@ -51,9 +51,16 @@ pub fn page(lines: usize) -> usize {
 pub fn info(app: &App) -> String {
     let Some(row) = selected_release(app) else { return "this software has no known releases".to_owned() };
     let in_force = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.software_name() == row.spec);
+    let of_group = lines(&app.releases).into_iter().nth(app.view_row).map_or(1, |line| line.releases.len());
     match &row.refused {
+        None if in_force && of_group > 1 => {
+            format!("{} is the current release; Space lists the {of_group} with equal figures", row.spec)
+        }
         None if in_force => format!("{} is the current release; j goes to earlier ones", row.spec),
         Some(why) => format!("{}: {why}; Enter sets it anyway", row.spec),
+        None if of_group > 1 => {
+            format!("Enter sets software={}; Space lists the {of_group} with equal figures", row.spec)
+        }
         None => format!("Enter sets software={}; nothing else changes", row.spec),
     }
 }
@@ -74,7 +81,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     self::table(app, canvas, table, all);
     let height = usize::from(table.height.saturating_sub(HEADING));
     let frame = Rect { height: area.height - below, ..area };
-    canvas.more(frame, app.view_scroll > 0, app.view_scroll + height < all.rows.len());
+    canvas.more(frame, app.view_scroll > 0, app.view_scroll + height < rows(app));
     if below > 0 {
         traits(app, canvas, Rect { y: table.bottom(), height: below, ..inner }, all);
     }
@@ -118,15 +125,32 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
     let first = |row: &Row| row.values.first().copied().flatten();
     let most = all.rows.iter().filter_map(first).fold(0.0, f64::max);
     let now = all.current.and_then(|at| first(all.rows.get(at)?));
-    let lines = area.height.saturating_sub(HEADING);
-    for (line, (index, row)) in (0..lines).zip(all.rows.iter().enumerate().skip(app.view_scroll)) {
-        let y = area.y + HEADING + line;
-        let current = all.current == Some(index);
+    let shown = lines(&app.releases);
+    let height = area.height.saturating_sub(HEADING);
+    for (y, (index, line)) in
+        (area.y + HEADING..).zip(shown.iter().enumerate().skip(app.view_scroll)).take(height.into())
+    {
+        let current = all.current.is_some_and(|current| line.releases.contains(&current));
+        // The releases of a group differ only in their names and dates.
+        let releases = all.rows.get(line.releases.clone()).unwrap_or_default();
+        let [row, ..] = releases else { continue };
+        let [.., oldest] = releases else { continue };
         let mark = if current { canvas.glyphs.changed } else { "" };
         canvas.text(area.x, y, 1, mark, canvas.role(Role::Accent));
         let style = canvas.role(if current { Role::Changed } else { Role::Text });
-        canvas.text(x, y, RELEASE - 1, &fit(&row.release, usize::from(RELEASE - 1), canvas.glyphs.ellipsis), style);
-        canvas.text(x + RELEASE, y, date, &row.date, dim);
+        let (name, width) = match line.unfolded {
+            // The names of a group take the place of the date.
+            Some(false) if date > 0 => {
+                (format!("{} – {} {}", oldest.release, row.release, canvas.glyphs.closed), RELEASE + date - 1)
+            }
+            Some(false) => (format!("{} {}", row.release, canvas.glyphs.closed), RELEASE - 1),
+            Some(true) => (format!("{} {}", row.release, canvas.glyphs.open), RELEASE - 1),
+            None => (row.release.clone(), RELEASE - 1),
+        };
+        canvas.text(x, y, width, &fit(&name, usize::from(width), canvas.glyphs.ellipsis), style);
+        if line.unfolded != Some(false) {
+            canvas.text(x + RELEASE, y, date, &row.date, dim);
+        }
         let style = canvas.role(if row.refused.is_some() { Role::Dim } else { Role::Value });
         for ((x, _, scale), value) in columns.iter().zip(&row.values) {
             let text = value.map_or_else(|| "–".to_owned(), |value| scale.show(value));
@@ -152,7 +176,7 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
             canvas.segment(Rect::new(after + CHANGE + 2, y, bar - 2, 1), (0.0, value / most), style);
         }
         if traits_width >= TRAITS {
-            let names: Vec<&str> = row.brought.iter().map(|change| change.name).collect();
+            let names: Vec<&str> = oldest.brought.iter().map(|change| change.name).collect();
             let text = fit(&names.join(", "), usize::from(traits_width), canvas.glyphs.ellipsis);
             canvas.text(traits_at, y, traits_width, &text, dim);
         }
@@ -183,7 +207,7 @@ fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         .rows
         .iter()
         .enumerate()
-        .skip(app.view_row)
+        .skip(selected(&app.releases, app.view_row).unwrap_or_default())
         .flat_map(|(at, row)| {
             // The effect is that of all changes of the release together.
             let effect = all.rows.get(at + 1).and_then(|before| effect(before, row));
