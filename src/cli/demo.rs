@@ -4,21 +4,17 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use indicatif::{ProgressBar, ProgressStyle};
+use std::time::Duration;
 
 use super::args::{Globals, seconds};
 use super::failure::Failure;
 use super::output::{self, Charset, write_stderr};
+use super::progress::Progress;
 use super::{pick, tui};
 use crate::demo::{Demo, Demos, HeadlessReport, StepReport, run_headless};
 use crate::tui::session::SessionMode;
 use atlas_document::suggestion::{clause, nearest};
 use atlas_report::table::{Align, Table};
-
-/// Delay before a progress bar is shown.
-const PROGRESS_DELAY: Duration = Duration::from_millis(500);
 
 /// Play a guided tour, or check its expectations.
 #[derive(Debug, clap::Args)]
@@ -123,13 +119,13 @@ fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Resu
 fn check(chosen: &[Arc<Demo>], out: &Path, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let charset = globals.charset();
-    let targets = chosen.iter().map(|demo| demo.targets.len()).sum();
-    let mut progress = Progress::new(targets);
+    let targets = chosen.iter().map(|demo| demo.targets.len() as u64).sum();
+    let mut progress = Progress::new(Some(targets), "{bar:30} {pos} of {len} targets, {eta} left", true);
     let mut failed = false;
     for demo in chosen {
-        let report = run_headless(demo, &library, out, jiff::Timestamp::now(), &mut || progress.advance())?;
+        let report = run_headless(demo, &library, out, jiff::Timestamp::now(), &mut || progress.advance(1))?;
         failed |= !report.passed();
-        progress.suspend_progress(|| output::print(&charset.write(&summary(demo, &report, charset))))?;
+        progress.suspend(|| output::print(&charset.write(&summary(demo, &report, charset))))?;
     }
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
@@ -164,46 +160,4 @@ fn summary(demo: &Demo, report: &HeadlessReport, charset: Charset) -> String {
     let path = report.dir.join("report.md");
     let _ = writeln!(out, "{held} of {all} expectations hold; wrote {}\n", path.display());
     out
-}
-
-/// Progress bar on stderr, shown after `PROGRESS_DELAY`.
-struct Progress {
-    bar: Option<ProgressBar>,
-    started: Instant,
-    done: u64,
-    all: u64,
-}
-
-impl Progress {
-    fn new(targets: usize) -> Progress {
-        Progress { bar: None, started: Instant::now(), done: 0, all: u64::try_from(targets).unwrap_or(u64::MAX) }
-    }
-
-    fn advance(&mut self) {
-        self.done += 1;
-        if self.bar.is_none() && std::io::stderr().is_terminal() && self.started.elapsed() > PROGRESS_DELAY {
-            let style = ProgressStyle::with_template("{bar:30} {pos} of {len} targets, {eta} left");
-            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("##-");
-            self.bar = Some(ProgressBar::new(self.all).with_style(style).with_elapsed(self.started.elapsed()));
-        }
-        if let Some(bar) = &self.bar {
-            bar.set_position(self.done);
-        }
-    }
-
-    /// Hides the progress bar while something writes to the terminal.
-    fn suspend_progress<T>(&self, write: impl FnOnce() -> T) -> T {
-        match &self.bar {
-            Some(bar) => bar.suspend(write),
-            None => write(),
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
 }

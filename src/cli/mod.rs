@@ -38,6 +38,7 @@ pub mod optimize;
 pub mod output;
 pub mod pick;
 pub mod post_train;
+mod progress;
 mod recover;
 pub mod report;
 pub mod run;

@@ -14,15 +14,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use color_eyre::eyre::eyre;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use self::answer::Worker;
 use self::parts::Context;
 use super::args::{Globals, KnobArgs};
 use super::pick;
+use super::progress::Progress;
 
 /// Size of one read, bytes: large enough to keep a worker busy, small enough to distribute evenly.
 const READ_BYTES: usize = 128 * 1024;
@@ -30,8 +29,6 @@ const READ_BYTES: usize = 128 * 1024;
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// Maximum pending chunks per worker.
 const MAX_PENDING_CHUNKS: usize = 2;
-/// Delay before a progress bar is shown.
-const PROGRESS_DELAY: Duration = Duration::from_millis(500);
 
 /// A chunk of the input.
 enum Chunk {
@@ -118,12 +115,16 @@ fn work(mut worker: Worker, chunks: &Receiver<Chunk>, answers: &SyncSender<Answe
 /// Writes the answers in turn. The first closed channel in this order marks the end of the input.
 fn write(outputs: &[Receiver<Answers>], length: Option<u64>) -> color_eyre::Result<()> {
     let mut stdout = io::stdout().lock();
-    let mut progress = Progress::new(length, stdout.is_terminal());
+    let template = match length {
+        Some(_) => "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+        None => "{spinner} {bytes}, {bytes_per_sec}",
+    };
+    let mut progress = Progress::new(length, template, !stdout.is_terminal());
     for output in outputs.iter().cycle() {
         let Ok(answers) = output.recv() else { break };
         stdout.write_all(&answers.bytes)?;
         stdout.flush()?;
-        progress.advance(answers.read);
+        progress.advance(answers.read as u64);
         if let Some(error) = answers.broken {
             return Err(eyre!("cannot read the input: {error}"));
         }
@@ -196,49 +197,5 @@ impl ChunkReader {
         let sent = self.senders.get(self.turn).is_some_and(|sender| sender.send(chunk).is_ok());
         self.turn = (self.turn + 1) % self.senders.len().max(1);
         sent
-    }
-}
-
-/// Progress bar, shown if stderr is a terminal and stdout is not.
-struct Progress {
-    bar: Option<ProgressBar>,
-    wanted: bool,
-    length: Option<u64>,
-    started: Instant,
-    read: u64,
-}
-
-impl Progress {
-    fn new(length: Option<u64>, answers_on_terminal: bool) -> Progress {
-        let wanted = io::stderr().is_terminal() && !answers_on_terminal;
-        Progress { bar: None, wanted, length, started: Instant::now(), read: 0 }
-    }
-
-    fn advance(&mut self, read: usize) {
-        self.read += read as u64;
-        if self.bar.is_none() && self.wanted && self.started.elapsed() > PROGRESS_DELAY {
-            self.bar = Some(self.start());
-        }
-        if let Some(bar) = &self.bar {
-            bar.set_position(self.read);
-        }
-    }
-
-    fn start(&self) -> ProgressBar {
-        let template = match self.length {
-            Some(_) => "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
-            None => "{spinner} {bytes}, {bytes_per_sec}",
-        };
-        let bar = self.length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.with_style(style.progress_chars("##-").tick_chars("|/-\\ ")).with_elapsed(self.started.elapsed())
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
     }
 }
