@@ -2,13 +2,6 @@
 
 use crate::tui::input::keymap::{Action, Binding, bind};
 
-/// Keys of charts with a cursor on a point.
-pub(super) static POINTS: [Binding; 3] = [
-    bind(&["→", "l"], Action::Focus(1), "next point", Some("point")),
-    bind(&["←", "h"], Action::Focus(-1), "previous point", None),
-    bind(&["Enter"], Action::Accept, "apply the point; on the current point, explain the metric", Some("apply")),
-];
-
 /// Keys that choose the metric.
 pub(super) static METRICS: [Binding; 2] = [
     bind(&["."], Action::Figure(1), "next metric", Some("metric")),

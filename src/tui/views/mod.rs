@@ -20,6 +20,7 @@ pub mod measurements;
 pub mod optimum;
 pub mod outlook;
 pub mod overview;
+mod points;
 pub mod problems;
 pub mod race;
 pub mod releases;

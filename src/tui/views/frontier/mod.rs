@@ -9,18 +9,16 @@ pub use state::{Curve, FrontierCurves, FrontierSettings, Question};
 
 use std::sync::Arc;
 
-use super::{Spec, Tab, keys};
+use super::{Spec, Tab, points};
 use crate::demo::Setup;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::input::keymap::{Action, Keys, Place, bind};
 use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
-use crate::tui::update::showing::explain_metric;
 use crate::tui::update::status::note;
 use crate::tui::work::job::{Job, Product};
 use atlas_core::sort;
-use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::compromise::Pair;
 use atlas_plan::search::optimize::Candidate;
@@ -34,7 +32,7 @@ pub(super) static SPEC: Spec = Spec {
     opening: Some(bind(&["5"], Action::Show(View::Frontier), "Pareto frontier of two metrics", Some("frontier"))),
     keys_place: Place::BeforeEsc,
     keys: &[
-        Keys::Own(&keys::POINTS),
+        Keys::Own(&points::KEYS),
         Keys::Own(&[
             bind(&["."], Action::Figure(1), "next pair of metrics", Some("metrics")),
             bind(&[","], Action::Figure(-1), "previous pair of metrics", None),
@@ -63,11 +61,20 @@ pub(super) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-/// Applies the point under the cursor. If the scenario is already there, explains its metric.
+/// Applies the point under the cursor, or explains its vertical metric.
 fn accept(app: &mut App, effects: &mut Vec<Effect>) {
-    match current_metric(app) {
-        Some(metric) => explain_metric(app, Some(metric), effects),
-        None => apply(app, effects),
+    let Some(front) = app.queries.frontier.answer() else { return };
+    let (curve, point) = cursor(app, front);
+    let found = front.curves.get(curve).and_then(|curve| curve.points.get(point));
+    let applied = match found.map(|(setup, _)| (setup.clone(), front.up)) {
+        Some(point) => points::accept(app, point, effects),
+        None => {
+            note(app, "no point to apply", effects);
+            true
+        }
+    };
+    if applied {
+        (app.frontier.curve, app.frontier.point) = (0, None);
     }
 }
 
@@ -81,14 +88,6 @@ fn move_cursor(app: &mut App, movement: &Movement, _: usize) {
         Movement::To(_) => (ALL, 0),
     };
     go(app, by);
-}
-
-/// Returns the vertical metric if the point under the cursor is the current scenario.
-fn current_metric(app: &App) -> Option<&'static Metric> {
-    let front = app.queries.frontier.answer()?;
-    let (curve, point) = cursor(app, front);
-    let (setup, _) = front.curves.get(curve)?.points.get(point)?;
-    (*setup == app.now.setup).then_some(front.up)
 }
 
 #[derive(Debug)]
@@ -179,16 +178,4 @@ fn next_pair(app: &mut App, by: i32) {
     let now = pairs(&app.answer).iter().position(|known| Some(*known) == pair(app)).unwrap_or_default() as i64;
     let next = usize::try_from((now + i64::from(by)).rem_euclid(count)).unwrap_or_default();
     app.frontier = FrontierSettings { pair: next, ..FrontierSettings::default() };
-}
-
-/// Applies the point under the cursor to the scenario.
-fn apply(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(front) = app.queries.frontier.answer().cloned() else { return };
-    let (curve, point) = cursor(app, &front);
-    match front.curves.get(curve).and_then(|curve| curve.points.get(point)) {
-        Some((setup, _)) => applying::apply_setup(app, setup.clone(), effects),
-        None => note(app, "no point to apply", effects),
-    }
-    app.frontier.curve = 0;
-    app.frontier.point = None;
 }

@@ -10,14 +10,13 @@ pub use state::{Curves, Question, SweepSettings};
 
 use std::sync::Arc;
 
-use super::{Spec, Tab, keys};
+use super::{Spec, Tab, keys, points};
 use crate::demo::Setup;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::input::keymap::{Action, Keys, Place, bind};
 use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
 use crate::tui::update::applying;
-use crate::tui::update::showing::explain_metric;
 use crate::tui::update::status::fail;
 use crate::tui::work::job::{Job, Product};
 use atlas_plan::estimate::Metric;
@@ -35,7 +34,7 @@ pub(super) static SPEC: Spec = Spec {
     opening: Some(bind(&["4"], Action::Show(View::Sweep), "sweep: a metric over one or two knobs", Some("sweep"))),
     keys_place: Place::BeforeEsc,
     keys: &[
-        Keys::Own(&keys::POINTS),
+        Keys::Own(&points::KEYS),
         Keys::Own(&[
             bind(&["Tab"], Action::Across(1), "sweep the next knob (/ to search)", Some("knob")),
             bind(&["Shift-Tab"], Action::Across(-1), "sweep the previous knob", None),
@@ -66,12 +65,22 @@ pub(super) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-/// Applies the point under the cursor. If the scenario is already there, explains its metric.
+/// Applies the point under the cursor, or explains its metric.
 fn accept(app: &mut App, effects: &mut Vec<Effect>) {
-    match current_metric(app) {
-        Some(metric) => explain_metric(app, Some(metric), effects),
-        None => apply(app, effects),
+    let curves = app.queries.sweep.answer();
+    let point = curves.and_then(|curves| Some((reading(app, curves)?.0, curves.metric)));
+    let Some(point) = point else {
+        fail(app, "this point does not exist: the target or its profile does not support these values");
+        return forget_cursor(app);
+    };
+    if points::accept(app, point, effects) {
+        forget_cursor(app);
     }
+}
+
+fn forget_cursor(app: &mut App) {
+    app.sweep.cursor = None;
+    app.sweep.curve = 0;
 }
 
 /// Moves along the sweep, or to the ends of its axis.
@@ -84,13 +93,6 @@ fn move_cursor(app: &mut App, movement: &Movement, _: usize) {
         Movement::To(_) => (ALL, 0),
     };
     go(app, by);
-}
-
-/// Returns the metric if the point under the cursor is the current scenario.
-fn current_metric(app: &App) -> Option<&'static Metric> {
-    let curves = app.queries.sweep.answer()?;
-    let (setup, _) = reading(app, curves)?;
-    (setup == app.now.setup).then_some(curves.metric)
 }
 
 /// Number of steps of a real number along a curve, and (`STEPS_EACH`) along each side of a heat map.
@@ -229,17 +231,6 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
     scenario.check(&parts).ok()?;
     let setup = applying::setup(&app.now.setup, &from, &scenario, &parts);
     Some((setup, Candidate::of(scenario, &from)))
-}
-
-/// Applies the knobs and the target of the point.
-fn apply(app: &mut App, effects: &mut Vec<Effect>) {
-    let reading = app.queries.sweep.answer().and_then(|curves| reading(app, curves));
-    match reading {
-        Some((setup, _)) => applying::apply_setup(app, setup, effects),
-        None => fail(app, "this point does not exist: the target or its profile does not support these values"),
-    }
-    app.sweep.cursor = None;
-    app.sweep.curve = 0;
 }
 
 /// Selects the next or previous knob of the horizontal axis.
