@@ -2,65 +2,43 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use atlas_catalog::Model;
 use serde_json::{Map, Value};
 
 use super::{MissingInput, UserInput};
-use crate::import::{Import, Origin};
+use crate::import::{Field, Import, Origin, Use};
 use crate::launch::{one_line, slug, yaml_text};
 
-/// Fields that are no settings of a plan: names, files, job options, and what other fields are derived from.
-const NOT_PLANNED: &[&str] = &[
-    "_format",
-    "accelerator",
-    "accelerators",
-    "accelerators_per_node",
-    "accelerators_per_replica",
-    "architecture",
-    "backend",
-    "base_config",
-    "benchmark.dataset",
-    "benchmark.num_prompts",
-    "benchmark.tool",
-    "calls",
-    "config_file",
-    "conflict",
-    "dataset",
-    "dcn",
-    "devices_per_replica",
-    "dp",
-    "dp_local",
-    "dp_replicate",
-    "dp_shard",
-    "expert_parallel",
-    "fp8_format",
-    "framework",
-    "grad_accum",
-    "hf_model",
-    "ici",
-    "kind",
-    "launcher",
-    "manifest",
-    "max_model_len",
-    "minibatch_per_dp",
-    "model",
-    "model_path",
-    "name",
-    "nodes",
-    "nodes_per_replica",
-    "num_accelerators",
-    "num_prompts",
-    "orchestrator",
-    "quantization",
-    "required_args",
-    "required_env",
-    "role",
-    "scenario",
-    "slurm",
-    "tool_name",
-    "ulysses_sp",
-];
+/// A field of the job, or of the workers of one role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    role: Option<&'static str>,
+    field: Field,
+}
+
+impl Key {
+    /// A setting of the workers of a role.
+    pub(super) fn of_role(role: &'static str, field: Field) -> Key {
+        Key { role: Some(role), field }
+    }
+}
+
+impl From<Field> for Key {
+    fn from(field: Field) -> Key {
+        Key { role: None, field }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.role {
+            Some(role) => write!(f, "roles.{role}.{}", self.field.name()),
+            None => f.write_str(self.field.name()),
+        }
+    }
+}
 
 /// Fields of one configuration, with their origins.
 pub(super) struct Facts {
@@ -103,7 +81,8 @@ impl Facts {
             origin.extend(own);
         }
         // A configuration of the client alone states the load without a section.
-        for key in ["isl", "osl", "concurrency", "request_rate"] {
+        for field in [Field::Isl, Field::Osl, Field::Concurrency, Field::RequestRate] {
+            let key = field.name();
             let section = fields.get("benchmark").and_then(Value::as_object);
             if section.is_some_and(|section| section.contains_key(key)) {
                 continue;
@@ -126,22 +105,25 @@ impl Facts {
         Ok(Facts { fields, origin, roles: import.roles.clone(), used: RefCell::default() })
     }
 
-    /// The value under a dotted name; `roles.prefill.tp` is a setting of the prefill workers.
-    pub(super) fn value(&self, key: &str) -> Option<&Value> {
-        self.used.borrow_mut().insert(key.to_owned());
-        let (fields, own) = match key.strip_prefix("roles.") {
-            Some(own) => (&self.roles, own),
-            None => (&self.fields, key),
+    /// The value of a field.
+    pub(super) fn value(&self, key: impl Into<Key>) -> Option<&Value> {
+        let key = key.into();
+        debug_assert!(key.field.usage() != Use::Unplanned, "{key} is planned, but its entry states the opposite");
+        self.used.borrow_mut().insert(key.to_string());
+        let fields = match key.role {
+            Some(role) => self.roles.get(role)?.as_object()?,
+            None => &self.fields,
         };
-        let mut parts = own.split('.');
-        let first = fields.get(parts.next()?)?;
-        parts.try_fold(first, |value, part| value.get(part))
+        match key.field.section() {
+            (Some(section), name) => fields.get(section)?.get(name),
+            (None, name) => fields.get(name),
+        }
     }
 
-    /// The name of a scheduler's setting: that of the whole job, else that of the decode workers.
-    pub(super) fn of_scheduler(&self, key: &str) -> String {
-        let own = format!("roles.decode.{key}");
-        if self.value(key).is_none() && self.value(&own).is_some() { own } else { key.to_owned() }
+    /// The setting of a scheduler: that of the whole job, else that of the decode workers.
+    pub(super) fn of_scheduler(&self, field: Field) -> Key {
+        let own = Key::of_role("decode", field);
+        if self.value(field).is_none() && self.value(own).is_some() { own } else { field.into() }
     }
 
     /// Whether the files describe workers of this role.
@@ -157,12 +139,12 @@ impl Facts {
         leaves_of("roles.", &self.roles, &mut leaves);
         let unused = leaves.into_iter().filter(|(name, _)| {
             let own = name.splitn(3, '.').last().filter(|_| name.starts_with("roles.")).unwrap_or(name);
-            let head = own.split('.').next().unwrap_or_default();
-            !used.contains(name) && !NOT_PLANNED.contains(&head) && !NOT_PLANNED.contains(&own)
+            let planned = Field::named(own).is_some_and(|field| field.usage() != Use::Context);
+            planned && !used.contains(name)
         });
         let shown = |(name, value): (String, &Value)| {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            match self.place(&name) {
+            match self.origin.get(&name).map(shown_place) {
                 Some(place) => format!("{name} = {} ({place})", one_line(&value)),
                 None => format!("{name} = {}", one_line(&value)),
             }
@@ -171,39 +153,42 @@ impl Facts {
     }
 
     /// A whole number of at least one.
-    pub(super) fn count(&self, key: &str) -> Option<u64> {
+    pub(super) fn count(&self, key: impl Into<Key>) -> Option<u64> {
         self.value(key)?.as_u64().filter(|count| *count > 0)
     }
 
-    pub(super) fn number(&self, key: &str) -> Option<f64> {
+    pub(super) fn number(&self, key: impl Into<Key>) -> Option<f64> {
         self.value(key)?.as_f64().filter(|value| value.is_finite())
     }
 
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
+    pub(super) fn text(&self, key: impl Into<Key>) -> Option<&str> {
         self.value(key)?.as_str()
     }
 
-    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+    pub(super) fn flag(&self, key: impl Into<Key>) -> Option<bool> {
         self.value(key)?.as_bool()
     }
 
     /// Whether the job is a serving job.
     pub(super) fn serves(&self) -> bool {
-        self.text("kind").is_some_and(|kind| kind != "training")
+        self.text(Field::Kind).is_some_and(|kind| kind != "training")
     }
 
     /// Formats the origin of a value as a comment.
-    pub(super) fn place(&self, key: &str) -> Option<String> {
-        let origin = self.origin.get(key)?;
-        let line = origin.line.map_or_else(String::new, |line| format!(":{line}"));
-        Some(format!("{}{line}", one_line(&origin.file)))
+    pub(super) fn place(&self, key: impl Into<Key>) -> Option<String> {
+        self.origin.get(&key.into().to_string()).map(shown_place)
     }
 
     /// Derives a name for the job's documents.
     pub(super) fn name(&self, model: Option<&Model>) -> String {
-        let model = model.map(|model| model.id.as_str()).or_else(|| self.text("model")).unwrap_or("model");
-        slug(&format!("{model} {}", self.text("framework").unwrap_or("imported")))
+        let model = model.map(|model| model.id.as_str()).or_else(|| self.text(Field::Model)).unwrap_or("model");
+        slug(&format!("{model} {}", self.text(Field::Framework).unwrap_or("imported")))
     }
+}
+
+fn shown_place(origin: &Origin) -> String {
+    let line = origin.line.map_or_else(String::new, |line| format!(":{line}"));
+    format!("{}{line}", one_line(&origin.file))
 }
 
 /// Values by dotted name. Lists and numbers are single values.
@@ -322,7 +307,7 @@ pub(super) struct Line {
 }
 
 /// A line with the value that the files state in the field `from`.
-pub(super) fn line_from_field(facts: &Facts, key: &'static str, from: &str, value: impl ToString) -> Line {
+pub(super) fn line_from_field(facts: &Facts, key: &'static str, from: impl Into<Key>, value: impl ToString) -> Line {
     Line { key, value: value.to_string(), comment: facts.place(from) }
 }
 

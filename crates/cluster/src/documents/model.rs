@@ -7,6 +7,7 @@ use atlas_core::sort;
 
 use super::facts::Facts;
 use super::{MissingInput, UserInput};
+use crate::import::Field;
 use crate::launch::model_of_tool;
 
 /// Finds the model. The error states what is known about it.
@@ -22,7 +23,7 @@ pub(super) fn find(
             MissingInput::new("model", all.join("; "))
         });
     }
-    let stated: Vec<&str> = ["hf_model", "model"].iter().filter_map(|key| facts.text(key)).collect();
+    let stated: Vec<&str> = [Field::HfModel, Field::Model].into_iter().filter_map(|key| facts.text(key)).collect();
     for name in &stated {
         if let Some(model) = by_name(catalog, name) {
             if !model.id.eq_ignore_ascii_case(name) {
@@ -126,32 +127,32 @@ fn by_alphanumerics(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
 /// Models with all the widths and counts that the files state. Models with a sufficient context length come first.
 fn by_widths(facts: &Facts, catalog: &Catalog) -> Vec<Arc<Model>> {
     type Width = fn(&Transformer) -> f64;
-    const WIDTHS: [(&str, Width); 8] = [
-        ("num_layers", |t| f64::from(t.n_layers)),
-        ("hidden_size", |t| f64::from(t.hidden_size)),
-        ("ffn_hidden_size", |t| f64::from(t.ffn_hidden_size)),
-        ("num_attention_heads", |t| f64::from(t.n_heads)),
-        ("num_query_groups", |t| f64::from(t.n_kv_heads)),
-        ("vocab_size", |t| f64::from(t.vocab_size)),
-        ("num_experts", |t| t.experts.map_or(0.0, |experts| f64::from(experts.count))),
-        ("moe_topk", |t| t.experts.map_or(0.0, |experts| f64::from(experts.per_token))),
+    const WIDTHS: [(Field, Width); 8] = [
+        (Field::ArchitectureNumLayers, |t| f64::from(t.n_layers)),
+        (Field::ArchitectureHiddenSize, |t| f64::from(t.hidden_size)),
+        (Field::ArchitectureFfnHiddenSize, |t| f64::from(t.ffn_hidden_size)),
+        (Field::ArchitectureNumAttentionHeads, |t| f64::from(t.n_heads)),
+        (Field::ArchitectureNumQueryGroups, |t| f64::from(t.n_kv_heads)),
+        (Field::ArchitectureVocabSize, |t| f64::from(t.vocab_size)),
+        (Field::ArchitectureNumExperts, |t| t.experts.map_or(0.0, |experts| f64::from(experts.count))),
+        (Field::ArchitectureMoeTopk, |t| t.experts.map_or(0.0, |experts| f64::from(experts.per_token))),
     ];
-    let known = |key: &str| facts.number(&format!("architecture.{key}"));
-    if known("num_layers").is_none() || known("hidden_size").is_none() {
+    let known = |field: Field| facts.number(field);
+    if known(Field::ArchitectureNumLayers).is_none() || known(Field::ArchitectureHiddenSize).is_none() {
         return Vec::new();
     }
-    let experts = known("num_experts").is_some();
+    let experts = known(Field::ArchitectureNumExperts).is_some();
     let mut same: Vec<Arc<Model>> = catalog
         .models()
         .into_iter()
         .filter(|model| {
             model.transformer().is_some_and(|t| {
-                let equal = WIDTHS.iter().all(|(key, width)| known(key).is_none_or(|value| value == width(t)));
+                let equal = WIDTHS.iter().all(|(key, width)| known(*key).is_none_or(|value| value == width(t)));
                 equal && t.experts.is_some() == experts
             })
         })
         .collect();
-    let length = facts.number("seq_len").unwrap_or(0.0);
+    let length = facts.number(Field::SeqLen).unwrap_or(0.0);
     let short = |model: &Model| model.transformer().is_some_and(|t| t.max_context < length);
     sort::by_key(&mut same, |model| short(model));
     same

@@ -11,6 +11,7 @@ use atlas_config::library::Library;
 
 use super::facts::{Facts, Line, YamlLines, line_with_comment};
 use super::{MissingInput, UserInput};
+use crate::import::Field;
 
 /// The entry of a target.
 pub(super) struct Machine {
@@ -36,7 +37,7 @@ pub(super) fn write(
             (Arc::clone(target), true)
         }
         None => {
-            let Some(label) = facts.text("accelerator") else {
+            let Some(label) = facts.text(Field::Accelerator) else {
                 return Err(MissingInput::new("accelerator", "not stated in the files; name a target with --target"));
             };
             let (name, memory) = split(label);
@@ -53,7 +54,7 @@ pub(super) fn write(
     let mut lines = YamlLines::default();
     lines.push_string("vendor", &base.vendor, Some(&from));
     if let Some(accelerator) = &base.accelerator {
-        let place = facts.place("accelerator").filter(|_| !named);
+        let place = facts.place(Field::Accelerator).filter(|_| !named);
         lines.push_string("accelerator", accelerator, Some(place.as_deref().unwrap_or(&from)));
     }
     lines.push_scalar("accelerators_per_node", per_node, at.0.as_deref());
@@ -107,7 +108,7 @@ fn most_similar_target(facts: &Facts, library: &Library, sheet: &Accelerator) ->
         let own = target.accelerator.as_deref().and_then(|name| catalog.accelerator(name).ok());
         own.is_some_and(|own| own.id == sheet.id)
     };
-    let (per_node, nodes) = (facts.number("accelerators_per_node"), facts.number("nodes"));
+    let (per_node, nodes) = (facts.number(Field::AcceleratorsPerNode), facts.number(Field::Nodes));
     let far = |value: Option<f64>, own: f64| value.map_or(0.0, |value| math::ln(value / own.max(1.0)).abs());
     let distance = |target: &Target| {
         100.0 * far(per_node, f64::from(target.accelerators_per_node))
@@ -126,22 +127,22 @@ type Places = (Option<String>, Option<String>);
 /// accelerators.
 fn size(facts: &Facts, base: &Target) -> (u64, u64, Places) {
     let usual = crate::launch::count(base.accelerators_per_node);
-    let (per_node, nodes) = (facts.count("accelerators_per_node"), facts.count("nodes"));
-    let all = facts.count("num_accelerators");
-    let place = |key: &str| facts.place(key);
+    let (per_node, nodes) = (facts.count(Field::AcceleratorsPerNode), facts.count(Field::Nodes));
+    let all = facts.count(Field::NumAccelerators);
+    let place = |field: Field| facts.place(field);
     let servers = super::workload::array(facts).unwrap_or(1);
-    let node = per_node.or_else(|| facts.count("accelerators_per_replica").filter(|devices| *devices > usual));
+    let node = per_node.or_else(|| facts.count(Field::AcceleratorsPerReplica).filter(|devices| *devices > usual));
     match (node, nodes, all) {
         (Some(per_node), Some(nodes), _) if servers == 1 => {
-            (per_node, nodes, (place("accelerators_per_node"), place("nodes")))
+            (per_node, nodes, (place(Field::AcceleratorsPerNode), place(Field::Nodes)))
         }
         // Members of a job array are separate jobs, which may share nodes.
-        (_, _, Some(all)) if servers > 1 => split_into_nodes(all * servers, usual, place("num_accelerators")),
-        (_, _, Some(all)) => split_into_nodes(all, per_node.unwrap_or(usual).max(1), place("num_accelerators")),
-        (Some(per_node), None, None) => (per_node, 1, (place("accelerators_per_node"), None)),
-        (None, Some(nodes), None) => (crate::launch::devices_per_host(usual), nodes, (None, place("nodes"))),
+        (_, _, Some(all)) if servers > 1 => split_into_nodes(all * servers, usual, place(Field::NumAccelerators)),
+        (_, _, Some(all)) => split_into_nodes(all, per_node.unwrap_or(usual).max(1), place(Field::NumAccelerators)),
+        (Some(per_node), None, None) => (per_node, 1, (place(Field::AcceleratorsPerNode), None)),
+        (None, Some(nodes), None) => (crate::launch::devices_per_host(usual), nodes, (None, place(Field::Nodes))),
         (Some(per_node), Some(nodes), None) => {
-            (per_node, nodes * servers, (place("accelerators_per_node"), place("nodes")))
+            (per_node, nodes * servers, (place(Field::AcceleratorsPerNode), place(Field::Nodes)))
         }
         (None, None, None) => (usual, crate::launch::count(base.num_nodes), (None, None)),
     }

@@ -10,8 +10,9 @@ use atlas_core::units::BYTES_PER_GB;
 use atlas_plan::knob::Knob;
 use serde_json::Value;
 
-use super::facts::{Facts, Line, YamlLines, line_from_field, line_with_comment};
+use super::facts::{Facts, Key, Line, YamlLines, line_from_field, line_with_comment};
 use super::{MissingInput, UserInput, model};
+use crate::import::Field;
 
 /// What a workload is written from.
 pub(super) struct Context<'a> {
@@ -28,13 +29,13 @@ pub(super) fn write(context: &Context<'_>, notes: &mut Vec<String>) -> Result<(S
     let Context { facts, model, given, .. } = *context;
     let mut lines = YamlLines::default();
     let serves = facts.serves();
-    lines.push_string("mode", if serves { "inference" } else { "training" }, facts.place("kind").as_deref());
+    lines.push_string("mode", if serves { "inference" } else { "training" }, facts.place(Field::Kind).as_deref());
     if let Some(model) = model {
-        lines.push_string("model", &model.id, facts.place("model").as_deref());
+        lines.push_string("model", &model.id, facts.place(Field::Model).as_deref());
     }
     if let Some(software) = software(facts) {
-        lines.push_string("software", &software, facts.place("framework").as_deref());
-    } else if let Some(framework) = facts.text("framework") {
+        lines.push_string("software", &software, facts.place(Field::Framework).as_deref());
+    } else if let Some(framework) = facts.text(Field::Framework) {
         notes.push(format!(
             "{framework} is not in the software catalog; the default software of the workload's mode is assumed"
         ));
@@ -61,28 +62,28 @@ pub(super) fn write(context: &Context<'_>, notes: &mut Vec<String>) -> Result<(S
 
 /// Id of the catalog's software family for a framework.
 fn software(facts: &Facts) -> Option<String> {
-    let framework = facts.text("framework")?;
+    let framework = facts.text(Field::Framework)?;
     let id = match framework {
         "primus-megatron" | "primus-maxtext" | "primus-torchtitan" => "primus",
-        "accelerate" if facts.text("sharding") == Some("none") => "pytorch-ddp",
+        "accelerate" if facts.text(Field::Sharding) == Some("none") => "pytorch-ddp",
         "accelerate" => "pytorch-fsdp",
         "pytorch" => "pytorch",
         other => {
             let family = Software::find(other)?.family.id.clone();
-            let release = facts.text("release").map(|release| format!("{family}@{release}"));
+            let release = facts.text(Field::Release).map(|release| format!("{family}@{release}"));
             return Some(release.filter(|name| Software::find(name).is_some()).unwrap_or(family));
         }
     };
     Some(id.to_owned())
 }
 
-fn counts(facts: &Facts, pairs: &[(&'static str, &str)]) -> Vec<Line> {
-    pairs.iter().filter_map(|(key, from)| Some(line_from_field(facts, key, from, facts.count(from)?))).collect()
+fn counts(facts: &Facts, pairs: &[(&'static str, Field)]) -> Vec<Line> {
+    pairs.iter().filter_map(|(key, from)| Some(line_from_field(facts, key, *from, facts.count(*from)?))).collect()
 }
 
 /// Number of members of a Slurm job array such as `0-7`, `1-8%2` or `0,2,4`.
 pub(super) fn array(facts: &Facts) -> Option<u64> {
-    let text = facts.text("slurm.array").filter(|_| facts.serves())?;
+    let text = facts.text(Field::SlurmArray).filter(|_| facts.serves())?;
     let list = text.split('%').next()?;
     let members = |part: &str| -> Option<u64> {
         match part.split_once('-') {
@@ -96,23 +97,23 @@ pub(super) fn array(facts: &Facts) -> Option<u64> {
 fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines) -> Vec<MissingInput> {
     let Context { facts, catalog, model, given, .. } = *context;
     let mut gaps = Vec::new();
-    let whole = |key: &str| facts.value(key).and_then(Value::as_u64);
+    let whole = |field: Field| facts.value(field).and_then(Value::as_u64);
     let mut sequence = Vec::new();
     // Clients state the tokens of a common prefix separately.
-    let prefix = whole("benchmark.prefix_len").filter(|tokens| *tokens > 0);
-    let prompt = whole("benchmark.isl").map(|tokens| tokens + prefix.unwrap_or(0));
-    let pooled = facts.flag("benchmark.pooled") == Some(true);
-    let generate = if pooled { Some(0) } else { whole("benchmark.osl") };
+    let prefix = whole(Field::BenchmarkPrefixLen).filter(|tokens| *tokens > 0);
+    let prompt = whole(Field::BenchmarkIsl).map(|tokens| tokens + prefix.unwrap_or(0));
+    let pooled = facts.flag(Field::BenchmarkPooled) == Some(true);
+    let generate = if pooled { Some(0) } else { whole(Field::BenchmarkOsl) };
     for (key, from, knob, tokens) in [
-        ("prompt", "benchmark.isl", Knob::Prompt, prompt),
-        ("generate", if pooled { "benchmark.pooled" } else { "benchmark.osl" }, Knob::Generate, generate),
+        ("prompt", Field::BenchmarkIsl, Knob::Prompt, prompt),
+        ("generate", if pooled { Field::BenchmarkPooled } else { Field::BenchmarkOsl }, Knob::Generate, generate),
     ] {
         match tokens {
             Some(tokens) => sequence.push(line_from_field(facts, key, from, tokens)),
             None if given.has(knob) => {}
             None => {
                 let limit = facts
-                    .count("max_model_len")
+                    .count(Field::MaxModelLen)
                     .map_or_else(String::new, |most| format!(" (at most {most} tokens together)"));
                 let reason = format!(
                     "the files of a server do not state request lengths{limit}; set it with --set {key}=TOKENS"
@@ -121,7 +122,7 @@ fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines
             }
         }
     }
-    for (key, from) in [("images", "benchmark.images"), ("image_size", "benchmark.image_size")] {
+    for (key, from) in [("images", Field::BenchmarkImages), ("image_size", Field::BenchmarkImageSize)] {
         sequence.extend(facts.count(from).map(|count| line_from_field(facts, key, from, count)));
     }
     lines.section(&["sequence"], sequence);
@@ -129,48 +130,48 @@ fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines
     formats(facts, model, lines);
     let mut section = Vec::new();
     for (key, from) in [
-        ("max_num_seqs", "max_num_seqs"),
-        ("max_num_batched_tokens", "max_num_batched_tokens"),
-        ("max_num_batched_tokens", "chunked_prefill_size"),
-        ("context_ranks", "dcp"),
-        ("redundant_experts", "redundant_experts"),
-        ("recv_interval", "recv_interval"),
-        ("beams", "beams"),
-        ("long_prefill_token_threshold", "long_prefill_token_threshold"),
+        ("max_num_seqs", Field::MaxNumSeqs),
+        ("max_num_batched_tokens", Field::MaxNumBatchedTokens),
+        ("max_num_batched_tokens", Field::ChunkedPrefillSize),
+        ("context_ranks", Field::Dcp),
+        ("redundant_experts", Field::RedundantExperts),
+        ("recv_interval", Field::RecvInterval),
+        ("beams", Field::Beams),
+        ("long_prefill_token_threshold", Field::LongPrefillTokenThreshold),
     ] {
         let from = facts.of_scheduler(from);
-        if let Some(count) = facts.count(&from).filter(|_| !section.iter().any(|line: &Line| line.key == key)) {
-            section.push(line_from_field(facts, key, &from, count));
+        if let Some(count) = facts.count(from).filter(|_| !section.iter().any(|line: &Line| line.key == key)) {
+            section.push(line_from_field(facts, key, from, count));
         }
     }
     // TensorRT-LLM states the number of experts with their copies.
     let experts = model.and_then(Model::transformer).and_then(|t| t.experts).map(|experts| f64::from(experts.count));
-    if let (Some(slots), Some(experts)) = (facts.number("expert_slots"), experts) {
-        section.push(line_from_field(facts, "redundant_experts", "expert_slots", (slots - experts).max(0.0)));
+    if let (Some(slots), Some(experts)) = (facts.number(Field::ExpertSlots), experts) {
+        section.push(line_from_field(facts, "redundant_experts", Field::ExpertSlots, (slots - experts).max(0.0)));
     }
-    let share = facts.of_scheduler("gpu_memory_share");
-    section.extend(facts.number(&share).map(|own| line_from_field(facts, "gpu_memory_utilization", &share, own)));
+    let share = facts.of_scheduler(Field::GpuMemoryShare);
+    section.extend(facts.number(share).map(|own| line_from_field(facts, "gpu_memory_utilization", share, own)));
     for (key, from) in [
-        ("chunked_prefill", "chunked_prefill"),
-        ("overlap_scheduling", "async_scheduling"),
-        ("two_batch_overlap", "two_batch_overlap"),
-        ("reserve_output", "reserve_output"),
+        ("chunked_prefill", Field::ChunkedPrefill),
+        ("overlap_scheduling", Field::AsyncScheduling),
+        ("two_batch_overlap", Field::TwoBatchOverlap),
+        ("reserve_output", Field::ReserveOutput),
     ] {
         let from = facts.of_scheduler(from);
-        section.extend(facts.flag(&from).map(|on| line_from_field(facts, key, &from, on)));
+        section.extend(facts.flag(from).map(|on| line_from_field(facts, key, from, on)));
     }
     if let (Some(prefix), Some(prompt)) = (prefix, prompt) {
         let share = (1e4 * prefix as f64 / prompt as f64).round() / 1e4;
-        section.push(line_from_field(facts, "prefix_cache_hit", "benchmark.prefix_len", share));
+        section.push(line_from_field(facts, "prefix_cache_hit", Field::BenchmarkPrefixLen, share));
     }
     if pooled {
-        section.push(line_from_field(facts, "load", "benchmark.pooled", "prefill-only"));
+        section.push(line_from_field(facts, "load", Field::BenchmarkPooled, "prefill-only"));
     }
     load(facts, given, notes, &mut section);
     lines.section(&["serving"], section);
     // The shape of the gamma distribution of the gaps; 1 is Poisson.
-    if let Some(shape) = facts.number("benchmark.burstiness").filter(|shape| *shape > 0.0 && *shape != 1.0) {
-        let from = "benchmark.burstiness";
+    if let Some(shape) = facts.number(Field::BenchmarkBurstiness).filter(|shape| *shape > 0.0 && *shape != 1.0) {
+        let from = Field::BenchmarkBurstiness;
         let gaps = [
             line_from_field(facts, "arrivals", from, "gamma"),
             line_from_field(facts, "arrival_cv", from, (1e4 / shape.sqrt()).round() / 1e4),
@@ -181,9 +182,9 @@ fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines
     lines.section(&["serving", "kv_tiers"], host_cache(facts).into_iter().collect());
     pools(facts, model, lines);
     let mut tuning: Vec<Line> = dispatcher(facts).into_iter().collect();
-    let eager = facts.of_scheduler("enforce_eager");
-    if facts.flag(&eager) == Some(true) {
-        tuning.push(line_from_field(facts, "cuda_graphs", &eager, false));
+    let eager = facts.of_scheduler(Field::EnforceEager);
+    if facts.flag(eager) == Some(true) {
+        tuning.push(line_from_field(facts, "cuda_graphs", eager, false));
     }
     lines.section(&["runtime_tuning"], tuning);
     gaps
@@ -191,32 +192,32 @@ fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines
 
 /// Host memory for the KV cache, per accelerator. vLLM states it for all ranks of a server.
 fn host_cache(facts: &Facts) -> Option<Line> {
-    if let Some(all) = facts.number("kv_offloading_gib") {
-        let ranks = facts.count("tp").unwrap_or(1) * facts.count("pp").unwrap_or(1);
+    if let Some(all) = facts.number(Field::KvOffloadingGib) {
+        let ranks = facts.count(Field::Tp).unwrap_or(1) * facts.count(Field::Pp).unwrap_or(1);
         let room = (all * BYTES_PER_GB / 1e9 / ranks as f64).round();
-        return Some(line_from_field(facts, "host_gb", "kv_offloading_gib", room));
+        return Some(line_from_field(facts, "host_gb", Field::KvOffloadingGib, room));
     }
-    Some(line_from_field(facts, "host_gb", "kv_host_gb", facts.number("kv_host_gb")?))
+    Some(line_from_field(facts, "host_gb", Field::KvHostGb, facts.number(Field::KvHostGb)?))
 }
 
 /// How tokens are sent to experts.
 fn dispatcher(facts: &Facts) -> Option<Line> {
-    let from = facts.of_scheduler("moe_dispatcher");
-    let dispatcher = facts.text(&from).and_then(MoeDispatcher::named)?;
-    Some(line_from_field(facts, "moe_dispatcher", &from, dispatcher.name()))
+    let from = facts.of_scheduler(Field::MoeDispatcher);
+    let dispatcher = facts.text(from).and_then(MoeDispatcher::named)?;
+    Some(line_from_field(facts, "moe_dispatcher", from, dispatcher.name()))
 }
 
 /// Speculative decoding, under the names of the engines.
 fn drafts(facts: &Facts, catalog: &Catalog, notes: &mut Vec<String>) -> Vec<Line> {
-    let stated = |key: &str| facts.count(&format!("speculative.{key}"));
-    let (steps, verified, branches) = (stated("steps"), stated("tokens"), stated("topk").unwrap_or(1));
-    let Some(name) = facts.text("speculative.method").map(str::to_owned).or_else(|| {
+    let (steps, verified) = (facts.count(Field::SpeculativeSteps), facts.count(Field::SpeculativeTokens));
+    let branches = facts.count(Field::SpeculativeTopk).unwrap_or(1);
+    let Some(name) = facts.text(Field::SpeculativeMethod).map(str::to_owned).or_else(|| {
         // Hugging Face's server speculates with heads of the model or, without them, n-grams.
-        verified.filter(|_| facts.text("framework") == Some("tgi")).map(|_| "ngram".to_owned())
+        verified.filter(|_| facts.text(Field::Framework) == Some("tgi")).map(|_| "ngram".to_owned())
     }) else {
         return Vec::new();
     };
-    let weights = facts.text("speculative.model");
+    let weights = facts.text(Field::SpeculativeModel);
     let method = match name.replace('-', "_").as_str() {
         mtp if mtp.contains("mtp") || mtp.contains("nextn") => DraftMethod::Mtp,
         // Without weights of its own, SGLang's EAGLE uses the model's MTP layer.
@@ -235,11 +236,11 @@ fn drafts(facts: &Facts, catalog: &Catalog, notes: &mut Vec<String>) -> Vec<Line
     };
     // SGLang counts the tokens to verify, which include the last accepted one, except for n-grams.
     let (tokens, from) = match (steps, verified) {
-        (Some(steps), _) if method != DraftMethod::Ngram => (steps, "speculative.steps"),
-        (_, Some(tokens)) if facts.text("framework") == Some("sglang") && method != DraftMethod::Ngram => {
-            (tokens.saturating_sub(1).max(1), "speculative.tokens")
+        (Some(steps), _) if method != DraftMethod::Ngram => (steps, Field::SpeculativeSteps),
+        (_, Some(tokens)) if facts.text(Field::Framework) == Some("sglang") && method != DraftMethod::Ngram => {
+            (tokens.saturating_sub(1).max(1), Field::SpeculativeTokens)
         }
-        (_, Some(tokens)) => (tokens, "speculative.tokens"),
+        (_, Some(tokens)) => (tokens, Field::SpeculativeTokens),
         (_, None) => {
             let note =
                 format!("the files state no number of draft tokens for {name}; set it with --set draft_tokens=N");
@@ -251,14 +252,14 @@ fn drafts(facts: &Facts, catalog: &Catalog, notes: &mut Vec<String>) -> Vec<Line
         notes.push(format!("a tree of {branches} drafts per step is planned as a chain of {tokens} tokens"));
     }
     let mut out = vec![
-        line_from_field(facts, "method", "speculative.method", method.name()),
+        line_from_field(facts, "method", Field::SpeculativeMethod, method.name()),
         line_from_field(facts, "tokens", from, tokens),
     ];
     if let Some(name) = weights.filter(|_| method == DraftMethod::DraftModel) {
         match model::by_name(catalog, name) {
             Some(draft) => {
                 let billions = (draft.parameters() / 1e8).round() / 10.0;
-                out.push(line_from_field(facts, "params_b", "speculative.model", billions));
+                out.push(line_from_field(facts, "params_b", Field::SpeculativeModel, billions));
             }
             None => notes
                 .push(format!("draft model {name} is not in the catalog; state its size with --set draft_params_b=N")),
@@ -269,34 +270,40 @@ fn drafts(facts: &Facts, catalog: &Catalog, notes: &mut Vec<String>) -> Vec<Line
 
 /// Ranks of a replica, and number of replicas.
 fn layout(facts: &Facts, model: Option<&Model>, notes: &mut Vec<String>) -> Vec<Line> {
-    let engine = facts.text("framework").unwrap_or_default();
-    let (tp, pp, dp) = (facts.count("tp").unwrap_or(1), facts.count("pp").unwrap_or(1), facts.count("dp").unwrap_or(1));
+    let engine = facts.text(Field::Framework).unwrap_or_default();
+    let (tp, pp, dp) =
+        (facts.count(Field::Tp).unwrap_or(1), facts.count(Field::Pp).unwrap_or(1), facts.count(Field::Dp).unwrap_or(1));
     let experts = model.and_then(Model::transformer).is_some_and(|t| t.experts.is_some());
     // The engines specify the number of attention groups in three different ways.
     let groups = match engine {
         "vllm" if experts => dp,
-        "sglang" if facts.flag("attention_dp") == Some(true) => dp,
-        "tensorrt-llm" if facts.flag("attention_dp") == Some(true) => tp,
+        "sglang" if facts.flag(Field::AttentionDp) == Some(true) => dp,
+        "tensorrt-llm" if facts.flag(Field::AttentionDp) == Some(true) => tp,
         _ => 1,
     };
     let inside = if engine == "vllm" { tp } else { (tp / groups).max(1) };
-    let mut out = vec![line_from_field(facts, "tp", "tp", inside), line_from_field(facts, "pp", "pp", pp)];
+    let mut out = vec![line_from_field(facts, "tp", Field::Tp, inside), line_from_field(facts, "pp", Field::Pp, pp)];
     if groups > 1 {
-        out.push(line_from_field(facts, "attention_dp", if engine == "tensorrt-llm" { "tp" } else { "dp" }, groups));
+        out.push(line_from_field(
+            facts,
+            "attention_dp",
+            if engine == "tensorrt-llm" { Field::Tp } else { Field::Dp },
+            groups,
+        ));
     }
-    if let Some(ep) = facts.count("ep").filter(|ep| *ep > 1) {
-        out.push(line_from_field(facts, "ep", "ep", ep));
+    if let Some(ep) = facts.count(Field::Ep).filter(|ep| *ep > 1) {
+        out.push(line_from_field(facts, "ep", Field::Ep, ep));
     }
     let devices = inside * pp * groups;
     let servers = array(facts).unwrap_or(1);
-    let by_count = facts.count("num_accelerators").filter(|all| all % devices == 0).map(|all| all / devices);
-    let by_flags = if groups == 1 { dp } else { 1 } * facts.count("replicas").unwrap_or(1);
+    let by_count = facts.count(Field::NumAccelerators).filter(|all| all % devices == 0).map(|all| all / devices);
+    let by_flags = if groups == 1 { dp } else { 1 } * facts.count(Field::Replicas).unwrap_or(1);
     let replicas = match by_count {
         Some(count) => count * servers,
         None => by_flags * servers,
     };
     out.push(line_with_comment("dp", replicas, "replicas"));
-    if facts.count("tp").is_none() && !facts.has_role("prefill") {
+    if facts.count(Field::Tp).is_none() && !facts.has_role("prefill") {
         notes.push("the files state no tensor parallelism: tp = 1 is assumed".to_owned());
     }
     out
@@ -306,24 +313,24 @@ fn layout(facts: &Facts, model: Option<&Model>, notes: &mut Vec<String>) -> Vec<
 fn formats(facts: &Facts, model: Option<&Model>, lines: &mut YamlLines) {
     let native = model.and_then(|model| model.native_format).unwrap_or(Format::Bf16);
     let mut section = Vec::new();
-    for key in ["weights_precision", "precision"] {
-        let Some(format) = facts.text(key).and_then(Format::named) else { continue };
+    for field in [Field::WeightsPrecision, Field::Precision] {
+        let Some(format) = facts.text(field).and_then(Format::named) else { continue };
         // The engine's compute precision does not determine the format of weights that are stored in a narrower one.
-        if key == "weights_precision" || (section.is_empty() && native == Format::Bf16) {
-            section.push(line_from_field(facts, "weights", key, format.name()));
+        if field == Field::WeightsPrecision || (section.is_empty() && native == Format::Bf16) {
+            section.push(line_from_field(facts, "weights", field, format.name()));
             break;
         }
     }
-    if let Some(format) = facts.text("kv_precision").and_then(Format::named) {
-        section.push(line_from_field(facts, "kv", "kv_precision", format.name()));
+    if let Some(format) = facts.text(Field::KvPrecision).and_then(Format::named) {
+        section.push(line_from_field(facts, "kv", Field::KvPrecision, format.name()));
     }
     lines.section(&["precision"], section);
 }
 
 /// The load that a client generates.
 fn load(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, section: &mut Vec<Line>) {
-    let rate = facts.number("benchmark.request_rate").filter(|rate| *rate > 0.0);
-    let listed: Vec<u64> = match facts.value("benchmark.concurrency") {
+    let rate = facts.number(Field::BenchmarkRequestRate).filter(|rate| *rate > 0.0);
+    let listed: Vec<u64> = match facts.value(Field::BenchmarkConcurrency) {
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_u64).collect(),
         Some(value) => value.as_u64().into_iter().collect(),
         None => Vec::new(),
@@ -331,12 +338,12 @@ fn load(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, section: &mut
     if let Some(rate) = rate {
         // Clients limit the requests in flight if both are stated.
         if !listed.is_empty() {
-            section.push(line_from_field(facts, "load", "benchmark.request_rate", "open"));
+            section.push(line_from_field(facts, "load", Field::BenchmarkRequestRate, "open"));
         }
-        section.push(line_from_field(facts, "request_rate", "benchmark.request_rate", rate));
+        section.push(line_from_field(facts, "request_rate", Field::BenchmarkRequestRate, rate));
     }
     if let Some(first) = listed.first() {
-        section.push(line_from_field(facts, "concurrency", "benchmark.concurrency", first));
+        section.push(line_from_field(facts, "concurrency", Field::BenchmarkConcurrency, first));
     }
     if listed.len() > 1 && !given.has(Knob::Concurrency) {
         notes.push(format!("the client runs {} load levels; only the first is planned", listed.len()));
@@ -344,14 +351,14 @@ fn load(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, section: &mut
     let stated = [Knob::Concurrency, Knob::RequestRate, Knob::Load].into_iter().any(|knob| given.has(knob));
     // An infinite rate without a limit: all requests are sent at once.
     let at_once = facts
-        .count("benchmark.num_prompts")
-        .filter(|_| facts.text("benchmark.request_rate") == Some("inf") && listed.is_empty());
+        .count(Field::BenchmarkNumPrompts)
+        .filter(|_| facts.text(Field::BenchmarkRequestRate) == Some("inf") && listed.is_empty());
     if let Some(requests) = at_once {
-        let from = "benchmark.num_prompts";
-        if facts.flag("benchmark.pooled") == Some(true) {
+        let from = Field::BenchmarkNumPrompts;
+        if facts.flag(Field::BenchmarkPooled) == Some(true) {
             section.push(line_from_field(facts, "concurrency", from, requests));
         } else {
-            section.push(line_from_field(facts, "load", "benchmark.request_rate", "burst"));
+            section.push(line_from_field(facts, "load", Field::BenchmarkRequestRate, "burst"));
             section.push(line_from_field(facts, "run_requests", from, requests));
         }
     }
@@ -362,17 +369,17 @@ fn load(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, section: &mut
 
 /// Pools of prefill and decode workers.
 fn pools(facts: &Facts, model: Option<&Model>, lines: &mut YamlLines) {
-    let engine = facts.text("framework").unwrap_or_default();
+    let engine = facts.text(Field::Framework).unwrap_or_default();
     let experts = model.and_then(Model::transformer).is_some_and(|t| t.experts.is_some());
     if !["prefill", "decode"].into_iter().all(|role| facts.has_role(role)) {
         return;
     }
     for role in ["prefill", "decode"] {
-        let name = |key: &str| format!("roles.{role}.{key}");
-        let count = |key: &str| facts.count(&name(key)).unwrap_or(1);
-        let (tp, pp, dp) = (count("tp"), count("pp"), count("dp"));
-        let named = if facts.count(&name("workers")).is_some() { "workers" } else { "replicas" };
-        let attention = facts.flag(&name("attention_dp")) == Some(true);
+        let own = |field: Field| Key::of_role(role, field);
+        let count = |field: Field| facts.count(own(field)).unwrap_or(1);
+        let (tp, pp, dp) = (count(Field::Tp), count(Field::Pp), count(Field::Dp));
+        let named = if facts.count(own(Field::Workers)).is_some() { Field::Workers } else { Field::Replicas };
+        let attention = facts.flag(own(Field::AttentionDp)) == Some(true);
         let groups = match engine {
             "vllm" if experts => dp,
             "sglang" if attention => dp,
@@ -382,11 +389,11 @@ fn pools(facts: &Facts, model: Option<&Model>, lines: &mut YamlLines) {
         let inside = if engine == "vllm" { tp } else { (tp / groups).max(1) };
         let workers = count(named) * if groups == 1 { dp } else { 1 };
         let pool = vec![
-            line_from_field(facts, "workers", &name(named), workers),
-            line_from_field(facts, "tp", &name("tp"), inside),
-            line_from_field(facts, "pp", &name("pp"), pp),
-            line_from_field(facts, "ep", &name("ep"), count("ep")),
-            line_from_field(facts, "attention_dp", &name("dp"), groups),
+            line_from_field(facts, "workers", own(named), workers),
+            line_from_field(facts, "tp", own(Field::Tp), inside),
+            line_from_field(facts, "pp", own(Field::Pp), pp),
+            line_from_field(facts, "ep", own(Field::Ep), count(Field::Ep)),
+            line_from_field(facts, "attention_dp", own(Field::Dp), groups),
         ];
         lines.section(&["serving", "pools", role], pool);
     }

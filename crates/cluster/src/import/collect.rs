@@ -13,6 +13,7 @@ use super::tools::{
 use super::value::{Node, parse_int};
 use super::variables::{count_visible, processes, visible_devices};
 use super::{names, slurm};
+use crate::import::Field;
 
 /// Results of the commands read so far.
 #[derive(Default)]
@@ -55,7 +56,7 @@ impl Collector {
                         engine.flag(k, &v, &mut out);
                     }
                 }
-                for k in ["kind", "framework"] {
+                for k in [Field::Kind, Field::Framework] {
                     if let Some(mut e) = out.fields.remove(k) {
                         e.at = cmd.line;
                         out.fields.put(e);
@@ -79,8 +80,8 @@ impl Collector {
             ProgramKind::Client(name) => self.clients.push((name, bench::command(name, &args))),
             ProgramKind::Offline(engine, name) => self.offline(engine, name, &args, cmd),
             ProgramKind::Ollama => {
-                out.fields.set("kind", "serving", cmd.line);
-                out.fields.set("framework", "ollama", cmd.line);
+                out.fields.set(Field::Kind, "serving", cmd.line);
+                out.fields.set(Field::Framework, "ollama", cmd.line);
                 for (k, v) in &cmd.env {
                     super::tools::ollama::environment(k, &Node::str(v.as_str(), v.line()), &mut out);
                 }
@@ -91,9 +92,9 @@ impl Collector {
                 let mut c = ReadFields::default();
                 for f in &args.flags {
                     match names::snake(&f.name).as_str() {
-                        "input_mean" => c.int("isl", &f.node),
-                        "output_mean" => c.int("osl", &f.node),
-                        "num_requests" => c.int("num_prompts", &f.node),
+                        "input_mean" => c.int(Field::Isl, &f.node),
+                        "output_mean" => c.int(Field::Osl, &f.node),
+                        "num_requests" => c.int(Field::NumPrompts, &f.node),
                         _ => true,
                     };
                 }
@@ -104,7 +105,7 @@ impl Collector {
             _ => {
                 if self.training(&p, &args, &launcher, cmd, files, &mut out) {
                     slurm::srun(before, &mut out);
-                    if out.fields.str("framework") == Some("maxtext") {
+                    if out.fields.str(Field::Framework) == Some("maxtext") {
                         maxtext::submitted(before, &mut out);
                     }
                     self.trainings.push(out);
@@ -124,9 +125,9 @@ impl Collector {
     ) -> bool {
         match p.kind {
             ProgramKind::Megatron => {
-                out.fields.set("kind", "training", cmd.line);
+                out.fields.set(Field::Kind, "training", cmd.line);
                 let ds = args.has(&["deepspeed", "deepspeed_config"]);
-                out.fields.set("framework", if ds { "megatron-deepspeed" } else { "megatron-lm" }, cmd.line);
+                out.fields.set(Field::Framework, if ds { "megatron-deepspeed" } else { "megatron-lm" }, cmd.line);
                 megatron_flags(args, out);
             }
             ProgramKind::Bridge => bridge::command(&p.name, args, out),
@@ -175,18 +176,19 @@ impl Collector {
         for (name, value) in &cmd.env {
             processes(name, value, out);
         }
-        let counted = ["nodes", "num_accelerators"].iter().any(|k| out.fields.has(k) || out.fields.is_open(k));
+        let counted =
+            [Field::Nodes, Field::NumAccelerators].into_iter().any(|k| out.fields.has(k) || out.fields.is_open(k));
         if !counted {
             // The visible devices of a single command are those of one node.
             let mut chosen = ReadFields::default();
             cmd.env.iter().for_each(|(name, value)| count_visible(name, value, &mut chosen));
-            if let Some(e) = chosen.fields.remove("num_accelerators") {
-                out.fields.set_implied("num_accelerators", e.value, e.at);
+            if let Some(e) = chosen.fields.remove(Field::NumAccelerators) {
+                out.fields.set_implied(Field::NumAccelerators, e.value, e.at);
             }
         }
         read_referenced_files(out, files, |n, o| {
             let read = documents::document(n, "");
-            let framework = o.fields.entry("framework").cloned();
+            let framework = o.fields.entry(Field::Framework).cloned();
             if let Some(r) = read {
                 o.fields.copy_missing(&r.fields);
             }
@@ -207,18 +209,18 @@ fn megatron_flags(args: &Args, out: &mut ReadFields) {
     }
     if args.has(&["deepspeed_activation_checkpointing"]) {
         let at = args.flag(&["deepspeed_activation_checkpointing"]).map_or(0, |n| n.line);
-        out.fields.set_implied("recompute", "full", at);
+        out.fields.set_implied(Field::Recompute, "full", at);
     }
 }
 
 /// Reads a tool that is configured by a file, and possibly by overrides.
 fn read_configured_tool(framework: &str, args: &Args, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", framework, 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, framework, 0);
     for w in &args.positional {
         let s = super::unknown::shown(w.as_str());
         if s.ends_with(".yaml") || s.ends_with(".yml") || s.ends_with(".json") {
-            out.fields.set_implied("config_file", s.as_str(), w.line());
+            out.fields.set_implied(Field::ConfigFile, s.as_str(), w.line());
             out.references.push((s, w.line()));
         }
     }
@@ -229,14 +231,14 @@ fn read_configured_tool(framework: &str, args: &Args, out: &mut ReadFields) {
                 if key == "factory" {
                     read_recipe_call(&t, f.node.line, out);
                 } else {
-                    out.fields.set_implied("config_file", t.as_str(), f.node.line);
+                    out.fields.set_implied(Field::ConfigFile, t.as_str(), f.node.line);
                     out.references.push((t, f.node.line));
                 }
             }
         } else if framework == "ms-swift" {
             let known = match key.as_str() {
                 "load" | "model" => super::tools::model(out, &f.node),
-                "max_length" => out.int("seq_len", &f.node),
+                "max_length" => out.int(Field::SeqLen, &f.node),
                 _ => megatron::flag(&key, &f.node, out) || hf::flag(&key, &f.node, out),
             };
             if !known {
@@ -244,9 +246,9 @@ fn read_configured_tool(framework: &str, args: &Args, out: &mut ReadFields) {
             }
         } else if key == "nproc_per_node" {
             // Launcher arguments after `--`.
-            out.int("accelerators_per_node", &f.node);
+            out.int(Field::AcceleratorsPerNode, &f.node);
         } else if key == "nnodes" {
-            out.int("nodes", &f.node);
+            out.int(Field::Nodes, &f.node);
         } else if framework != "nanotron" {
             hf::flag(&key, &f.node, out);
         }
@@ -254,9 +256,9 @@ fn read_configured_tool(framework: &str, args: &Args, out: &mut ReadFields) {
     for (path, node) in &args.overrides {
         let leaf = path.trim_start_matches(['+', '~']).rsplit('.').next().unwrap_or(path);
         match (framework, leaf) {
-            ("nemo", "num_nodes") => out.int("nodes", node),
-            ("nemo", "devices") => out.int("accelerators_per_node", node),
-            ("nemo", "peft") => out.text("adapter", node),
+            ("nemo", "num_nodes") => out.int(Field::Nodes, node),
+            ("nemo", "devices") => out.int(Field::AcceleratorsPerNode, node),
+            ("nemo", "peft") => out.text(Field::Adapter, node),
             _ => megatron::flag(&names::snake(leaf), node, out) || hf::flag(&names::snake(leaf), node, out),
         };
     }
@@ -268,8 +270,8 @@ fn read_recipe_call(text: &str, line: u32, out: &mut ReadFields) {
     super::tools::model(out, &Node::str(name.trim(), line));
     for (key, value) in args.trim_end_matches(')').split(',').filter_map(|a| a.split_once('=')) {
         match key.trim() {
-            "num_nodes" => out.int("nodes", &Node::str(value.trim(), line)),
-            "num_gpus_per_node" => out.int("accelerators_per_node", &Node::str(value.trim(), line)),
+            "num_nodes" => out.int(Field::Nodes, &Node::str(value.trim(), line)),
+            "num_gpus_per_node" => out.int(Field::AcceleratorsPerNode, &Node::str(value.trim(), line)),
             _ => true,
         };
     }
@@ -283,9 +285,9 @@ fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut ReadF
         return true;
     }
     if args.has(&["tensor_model_parallel_size", "pipeline_model_parallel_size"]) && args.has(&["micro_batch_size"]) {
-        out.fields.set("kind", "training", 0);
+        out.fields.set(Field::Kind, "training", 0);
         let ds = args.has(&["deepspeed", "deepspeed_config"]);
-        out.fields.set("framework", if ds { "megatron-deepspeed" } else { "megatron-lm" }, 0);
+        out.fields.set(Field::Framework, if ds { "megatron-deepspeed" } else { "megatron-lm" }, 0);
         megatron_flags(args, out);
         return true;
     }
@@ -329,14 +331,14 @@ fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut ReadF
         _ if args.has(&["per_device_train_batch_size"]) => "transformers",
         _ => "pytorch",
     };
-    out.fields.set("framework", framework, 0);
+    out.fields.set(Field::Framework, framework, 0);
     if framework == "optimum-habana" {
-        out.fields.set_implied("accelerator", "Gaudi", 0);
+        out.fields.set_implied(Field::Accelerator, "Gaudi", 0);
     }
     for f in &args.flags {
         let named = f.node.shown().filter(|t| [".yaml", ".yml", ".json", ".toml"].iter().any(|e| t.ends_with(e)));
         if let Some(t) = named.filter(|_| names::snake(&f.name).contains("config")) {
-            out.fields.set_implied("config_file", t.as_str(), f.node.line);
+            out.fields.set_implied(Field::ConfigFile, t.as_str(), f.node.line);
             out.references.push((t, f.node.line));
         }
     }
@@ -350,7 +352,7 @@ fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut ReadF
 /// Reads the settings of the launcher: numbers of nodes and processes.
 fn launch(l: &Launcher, cmd: &Command, out: &mut ReadFields) {
     if let Some(name) = l.name.filter(|n| !matches!(*n, "mpirun" | "accelerate")) {
-        out.fields.set_implied("launcher", name, cmd.line);
+        out.fields.set_implied(Field::Launcher, name, cmd.line);
     }
     // `torchrun` accepts a range of nodes; its upper end is used.
     let single =
@@ -358,7 +360,7 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut ReadFields) {
     if let Some(n) = l.nodes.as_ref() {
         match single(n) {
             Some(n) if n.int().is_some() => {
-                out.int("nodes", &n);
+                out.int(Field::Nodes, &n);
             }
             _ => {
                 out.record_unset_variables(n);
@@ -366,12 +368,12 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut ReadFields) {
         }
     }
     if let Some(n) = l.per_node.as_ref().filter(|n| n.int().is_some_and(|n| n > 0)) {
-        out.int("accelerators_per_node", n);
+        out.int(Field::AcceleratorsPerNode, n);
     }
     if let Some(n) = l.processes.as_ref()
         && (n.int().is_some() || l.name == Some("accelerate"))
     {
-        out.int("num_accelerators", n);
+        out.int(Field::NumAccelerators, n);
     }
     if l.name == Some("accelerate") {
         accelerate::launch(l, out);
@@ -385,11 +387,11 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut ReadFields) {
         (l.name == Some("deepspeed") && !hosts) || l.flags.iter().any(|f| f.name == "--standalone" || here(f));
     if standalone
         && l.nodes.is_none()
-        && !out.fields.has("num_accelerators")
-        && let Some(n) = out.fields.int("accelerators_per_node")
+        && !out.fields.has(Field::NumAccelerators)
+        && let Some(n) = out.fields.int(Field::AcceleratorsPerNode)
     {
-        let at = out.fields.at("accelerators_per_node");
-        out.fields.set_implied("num_accelerators", n, at);
+        let at = out.fields.at(Field::AcceleratorsPerNode);
+        out.fields.set_implied(Field::NumAccelerators, n, at);
     }
 }
 
@@ -405,10 +407,10 @@ fn host_file(l: &Launcher, files: Lookup<'_>, out: &mut ReadFields) {
         .collect();
     let Some(first) = slots.first().copied().filter(|n| *n > 0) else { return };
     if l.nodes.is_none() {
-        out.fields.set("nodes", slots.len() as i64, node.line);
+        out.fields.set(Field::Nodes, slots.len() as i64, node.line);
     }
     if l.per_node.is_none() && slots.iter().all(|n| *n == first) {
-        out.fields.set("accelerators_per_node", first, node.line);
+        out.fields.set(Field::AcceleratorsPerNode, first, node.line);
     }
 }
 
@@ -455,5 +457,5 @@ fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: u32, out: &
         (Engine::Lmdeploy, _) => "lmdeploy".to_owned(),
         (Engine::Nim, _) => "docker".to_owned(),
     };
-    out.fields.set_implied("launcher", word, line);
+    out.fields.set_implied(Field::Launcher, word, line);
 }

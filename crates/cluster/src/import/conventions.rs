@@ -4,18 +4,19 @@ use super::fields::{ReadFields, encode_place};
 use super::shell::Script;
 use super::value::Node;
 use super::{names, slurm, unknown};
+use crate::import::Field;
 
 /// Reads values that are only set in conventional variables.
 pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut ReadFields) {
     let get = |names: &[&str]| {
         names.iter().find_map(|n| script.vars.get(*n).filter(|t| !t.is_empty() && !unknown::is_in(t.as_str())))
     };
-    let training = out.fields.str("kind") == Some("training");
+    let training = out.fields.str(Field::Kind) == Some("training");
     if training
-        && !out.fields.has("global_batch")
+        && !out.fields.has(Field::GlobalBatch)
         && let Some(t) = get(&["GBS", "GLOBAL_BATCH_SIZE", "GLOBAL_BATCH"])
     {
-        out.int("global_batch", &Node::str(t.as_str(), t.line()));
+        out.int(Field::GlobalBatch, &Node::str(t.as_str(), t.line()));
     }
     if training {
         let ids = [
@@ -30,52 +31,53 @@ pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Re
         let hub = ids.iter().find_map(|n| {
             get(&[n]).filter(|t| t.as_str().matches('/').count() == 1 && !t.as_str().starts_with(['/', '.']))
         });
-        let guessed = out.fields.entry("model").is_none_or(|e| e.implied);
+        let guessed = out.fields.entry(Field::Model).is_none_or(|e| e.implied);
         if let (Some(t), true) = (hub, guessed) {
-            out.fields.set("model", t.as_str(), t.line());
-        } else if (!out.fields.has("model") || (guessed && out.fields.str("framework") == Some("megatron-bridge")))
+            out.fields.set(Field::Model, t.as_str(), t.line());
+        } else if (!out.fields.has(Field::Model)
+            || (guessed && out.fields.str(Field::Framework) == Some("megatron-bridge")))
             && let Some(t) = get(&["MODEL_NAME", "MODEL"]).filter(|t| names::model_in(t.as_str()).is_some())
         {
-            out.fields.set("model", names::model_id(t.as_str()).0, t.line());
+            out.fields.set(Field::Model, names::model_id(t.as_str()).0, t.line());
         }
     }
     if training && out.variants.is_empty() {
         script.vars.iter().for_each(|(name, value)| super::variables::processes(name, value, out));
     }
-    let neuron = out.fields.str("framework").is_some_and(|f| f.starts_with("neuronx"));
+    let neuron = out.fields.str(Field::Framework).is_some_and(|f| f.starts_with("neuronx"));
     if neuron {
         if let (Some(v), Some(size)) = (get(&["LLAMA_VERSION"]), get(&["MODEL_SIZE"])) {
-            out.fields.set_implied("model", format!("Llama {} {}", v.as_str(), size.as_str()), size.line());
+            out.fields.set_implied(Field::Model, format!("Llama {} {}", v.as_str(), size.as_str()), size.line());
         }
         for n in ["XLA_DOWNCAST_BF16", "XLA_USE_BF16"] {
             if let Some(t) = get(&[n]).filter(|t| t.as_str() == "1") {
-                out.fields.set_implied("precision", "bf16", t.line());
+                out.fields.set_implied(Field::Precision, "bf16", t.line());
             }
         }
     }
-    if out.fields.str("framework") == Some("megatron-bridge") {
+    if out.fields.str(Field::Framework) == Some("megatron-bridge") {
         recipe_comment(plain, index, out);
     }
-    if out.fields.str("framework").is_some_and(|f| f.starts_with("megatron")) {
+    if out.fields.str(Field::Framework).is_some_and(|f| f.starts_with("megatron")) {
         // Sizes are used even if the script does not pass the variable to a command.
         for (key, names) in [
-            ("tp", &["TP_SIZE", "TENSOR_PARALLEL_SIZE"][..]),
-            ("pp", &["PP_SIZE", "PIPELINE_PARALLEL_SIZE"]),
-            ("cp", &["CP_SIZE"]),
-            ("architecture.vocab_size", &["VOCAB_SIZE"]),
+            (Field::Tp, &["TP_SIZE", "TENSOR_PARALLEL_SIZE"][..]),
+            (Field::Pp, &["PP_SIZE", "PIPELINE_PARALLEL_SIZE"]),
+            (Field::Cp, &["CP_SIZE"]),
+            (Field::ArchitectureVocabSize, &["VOCAB_SIZE"]),
         ] {
-            let plain_layers = key != "architecture.vocab_size" || out.fields.has("architecture.num_layers");
+            let plain_layers = key != Field::ArchitectureVocabSize || out.fields.has(Field::ArchitectureNumLayers);
             if let Some(t) = get(names).filter(|_| !out.fields.has(key) && plain_layers && out.variants.is_empty()) {
                 out.int(key, &Node::str(t.as_str(), t.line()));
             }
         }
     }
-    if out.fields.str("kind").is_some_and(|k| k.starts_with("serving")) && out.variants.is_empty() {
+    if out.fields.str(Field::Kind).is_some_and(|k| k.starts_with("serving")) && out.variants.is_empty() {
         for n in ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"] {
             if let Some(t) = get(&[n]).filter(|_| out.roles.is_empty()) {
                 let mut o = ReadFields::default();
                 super::variables::count_visible(n, t, &mut o);
-                if !out.fields.has("slurm.nodes") {
+                if !out.fields.has(Field::SlurmNodes) {
                     for e in o.fields.iter() {
                         out.fields.put(e.clone());
                     }
@@ -96,21 +98,21 @@ fn recipe_comment(plain: &str, index: usize, out: &mut ReadFields) {
     let Some((_, comment)) = line.split_once(" #") else { return };
     for w in comment.split(|c: char| !c.is_ascii_alphanumeric()) {
         if let Some(p) = names::precision(w).filter(|_| w.len() > 2) {
-            out.fields.set_implied("precision", p, encode_place(index, n));
+            out.fields.set_implied(Field::Precision, p, encode_place(index, n));
         }
         let low = w.to_ascii_lowercase();
         if matches!(low.as_str(), "adam" | "adamw" | "muon" | "sgd" | "lion") {
-            out.fields.set_implied("optimizer", low, encode_place(index, n));
+            out.fields.set_implied(Field::Optimizer, low, encode_place(index, n));
         }
     }
 }
 
 /// Derives the model from the job's name.
 pub(super) fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &ReadFields) -> Option<(String, u32)> {
-    if out.fields.has("model") || out.fields.str("kind") != Some("training") {
+    if out.fields.has(Field::Model) || out.fields.str(Field::Kind) != Some("training") {
         return None;
     }
-    if matches!(out.fields.str("framework"), Some("accelerate" | "torchtitan")) {
+    if matches!(out.fields.str(Field::Framework), Some("accelerate" | "torchtitan")) {
         return None;
     }
     let (name, line) = d.get("job-name")?;

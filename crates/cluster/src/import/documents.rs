@@ -8,6 +8,7 @@ use super::tools::{
     nemo, neuron, primus, ray, roles, sglang, srtslurm, torchtitan, torchtune, trtllm, trtllm_disaggregated, vllm,
 };
 use super::value::{Node, Value};
+use crate::import::Field;
 
 /// Reads a document that is not a Kubernetes manifest. Returns `None` if no tool is recognized.
 pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
@@ -28,8 +29,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
     } else if has("context_servers") || has("generation_servers") {
         trtllm_disaggregated::document(doc, &mut out);
     } else if let Some(args) = doc.get("MODEL_ARGS").filter(|n| n.is_map()) {
-        out.fields.set("kind", "training", args.line);
-        out.fields.set("framework", "megatron-lm", args.line);
+        out.fields.set(Field::Kind, "training", args.line);
+        out.fields.set(Field::Framework, "megatron-lm", args.line);
         for (k, v) in args.map() {
             super::tools::megatron::flag(&snake(k), v, &mut out);
         }
@@ -93,8 +94,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
         let by_name = by_key.or_else(|| Engine::named(name)).unwrap_or(Engine::Vllm);
         engine_file(by_name, doc, &mut out);
     } else if keys.iter().any(|k| k == "tensor_model_parallel_size" || k == "micro_batch_size") {
-        out.fields.set("kind", "training", 0);
-        out.fields.set("framework", "megatron-lm", 0);
+        out.fields.set(Field::Kind, "training", 0);
+        out.fields.set(Field::Framework, "megatron-lm", 0);
         for (k, v) in doc.map() {
             super::tools::megatron::flag(&snake(k), v, &mut out);
         }
@@ -106,8 +107,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
 
 /// Reads overrides of Megatron-Bridge in YAML form.
 fn bridge_sections(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "megatron-bridge", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "megatron-bridge", 0);
     doc.for_each_leaf(&mut |path, leaf| {
         let key = path.rsplit('.').next().unwrap_or(path);
         if leaf.value != Value::Null && !path.starts_with("checkpoint") && !path.starts_with("logger") {
@@ -118,8 +119,8 @@ fn bridge_sections(doc: &Node, out: &mut ReadFields) {
 
 /// Reads FlagScale's training files, which have Megatron's keys in sections.
 fn flagscale_train(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "flagscale", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "flagscale", 0);
     doc.for_each_leaf(&mut |path, leaf| {
         let key = path.rsplit('.').next().unwrap_or(path);
         if leaf.value != Value::Null && !path.starts_with("experiment") {
@@ -130,20 +131,20 @@ fn flagscale_train(doc: &Node, out: &mut ReadFields) {
 
 /// Reads a file with the flags of one engine.
 fn engine_file(engine: Engine, doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "serving", 0);
-    out.fields.set("framework", engine.framework(), 0);
+    out.fields.set(Field::Kind, "serving", 0);
+    out.fields.set(Field::Framework, engine.framework(), 0);
     engine.keys(doc, out);
     let manifest = match engine {
         Engine::Vllm => Some("vllm --config"),
-        Engine::Sglang if !out.fields.has("role") => Some("serving-args"),
+        Engine::Sglang if !out.fields.has(Field::Role) => Some("serving-args"),
         Engine::Trtllm if doc.has("llm_api_args") => Some("llm_api_args"),
         _ => None,
     };
     if let Some(m) = manifest {
-        out.fields.set("manifest", m, 0);
+        out.fields.set(Field::Manifest, m, 0);
     }
-    if out.fields.has("role") {
-        out.fields.set("orchestrator", "dynamo", 0);
+    if out.fields.has(Field::Role) {
+        out.fields.set(Field::Orchestrator, "dynamo", 0);
     }
     engine.finish(out);
     engine.count(out);
@@ -161,18 +162,20 @@ fn list(doc: &Node, mut out: ReadFields) -> Option<ReadFields> {
     let s = entries.first()?;
     let word = s.get("engine").and_then(Node::text).unwrap_or_else(|| "vllm".to_owned());
     let engine = Engine::named(&word)?;
-    out.fields.set("kind", "serving", s.line);
-    out.fields.set("framework", engine.framework(), s.get("engine").map_or(s.line, |n| n.line));
+    out.fields.set(Field::Kind, "serving", s.line);
+    out.fields.set(Field::Framework, engine.framework(), s.get("engine").map_or(s.line, |n| n.line));
     for path in ["engine_args".to_owned(), format!("engine_args_specific.{word}")] {
         if let Some(m) = s.at(&path) {
             engine.keys(m, &mut out);
         }
     }
-    for (path, key) in
-        [("profile.input_len", "isl"), ("profile.output_len", "osl"), ("profile.num_prompts", "num_prompts")]
-    {
+    for (path, key) in [
+        ("profile.input_len", Field::BenchmarkIsl),
+        ("profile.output_len", Field::BenchmarkOsl),
+        ("profile.num_prompts", Field::BenchmarkNumPrompts),
+    ] {
         if let Some(n) = s.at(path) {
-            out.int(&format!("benchmark.{key}"), n);
+            out.int(key, n);
         }
     }
     engine.finish(&mut out);
@@ -200,28 +203,28 @@ fn llama_swap(doc: &Node, out: &mut ReadFields) {
             }
         }
         engine.finish(&mut o);
-        o.fields.remove("kind");
-        o.fields.remove("framework");
+        o.fields.remove(Field::Kind);
+        o.fields.remove(Field::Framework);
         let mut v = super::fields::Fields::default();
-        v.set("name", name.as_str(), m.line);
+        v.set(Field::Name, name.as_str(), m.line);
         v.copy_missing(&o.fields);
         out.variants.push(v);
         out.strange.append(&mut o.strange);
         engines.push(engine);
     }
     if let Some(e) = engines.first() {
-        out.fields.set("kind", "serving", doc.line);
-        out.fields.set("framework", e.framework(), doc.line);
+        out.fields.set(Field::Kind, "serving", doc.line);
+        out.fields.set(Field::Framework, e.framework(), doc.line);
         if *e == Engine::LlamaCpp {
-            out.fields.set("launcher", "llama-server", doc.line);
+            out.fields.set(Field::Launcher, "llama-server", doc.line);
         }
     }
 }
 
 /// Reads vLLM's benchmark tests: defaults and a list.
 fn perf_tests(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "benchmark", doc.line);
-    out.fields.set("framework", "vllm", doc.line);
+    out.fields.set(Field::Kind, "benchmark", doc.line);
+    out.fields.set(Field::Framework, "vllm", doc.line);
     let read = |n: &Node| {
         let mut server = ReadFields::default();
         for (k, v) in n.first(&["server_parameters", "parameters"]).map(Node::map).unwrap_or(&[]) {
@@ -238,54 +241,53 @@ fn perf_tests(doc: &Node, out: &mut ReadFields) {
         for (k, v) in n.first(&["client_parameters", "parameters"]).map(Node::map).unwrap_or(&[]) {
             bench::flag(&snake(k), v, &mut client);
         }
-        client.fields.remove("model");
-        client.fields.remove("model_path");
+        client.fields.remove(Field::Model);
+        client.fields.remove(Field::ModelPath);
         (server, client)
     };
     let mut base_model = None;
     if let Some(d) = doc.get("defaults") {
         let (server, client) = read(d);
-        base_model = server.fields.str("model").map(str::to_owned);
+        base_model = server.fields.str(Field::Model).map(str::to_owned);
         out.fields.copy_missing(&server.fields);
-        for e in client.fields.iter() {
-            out.fields.set(&format!("benchmark.{}", e.key), e.value.clone(), e.at);
-        }
-        sweep(d, "benchmark.", &mut out.fields);
+        client.fields.iter().for_each(|e| bench::set_for_job(e, &mut out.fields));
+        sweep(d, [Field::BenchmarkRequestRate, Field::BenchmarkConcurrency], &mut out.fields);
     }
     for t in doc.get("tests").map(Node::list).unwrap_or(&[]) {
         let (server, client) = read(t);
         let mut v = super::fields::Fields::default();
         if let Some(n) = t.get("test_name").or(t.get("name")) {
-            v.set("name", n.text().unwrap_or_default(), n.line);
+            v.set(Field::Name, n.text().unwrap_or_default(), n.line);
         }
         v.copy_missing(&server.fields);
-        if v.str("model").map(str::to_owned) == base_model {
-            v.remove("model");
+        if v.str(Field::Model).map(str::to_owned) == base_model {
+            v.remove(Field::Model);
         }
-        if let Some(e) = out.fields.entry("tp") {
-            v.set_implied("tp", e.value.clone(), e.at);
+        if let Some(e) = out.fields.entry(Field::Tp) {
+            v.set_implied(Field::Tp, e.value.clone(), e.at);
         }
         v.copy_missing(&client.fields);
         if doc.get("defaults").is_none() {
-            sweep(t, "", &mut v);
+            sweep(t, [Field::RequestRate, Field::Concurrency], &mut v);
         }
         out.strange.extend(server.strange);
         out.variants.push(v);
     }
 }
 
-fn sweep(n: &Node, prefix: &str, f: &mut super::fields::Fields) {
+/// Reads the lists of rates and concurrencies.
+fn sweep(n: &Node, [rate, concurrency]: [Field; 2], f: &mut super::fields::Fields) {
     if let Some(q) = n.get("qps_list") {
         let list: Vec<serde_json::Value> = q.list().iter().map(Node::json).collect();
         match list.as_slice() {
-            [one] => f.set(&format!("{prefix}request_rate"), one.clone(), q.line),
+            [one] => f.set(rate, one.clone(), q.line),
             [] => {}
-            _ => f.set(&format!("{prefix}request_rate"), list, q.line),
+            _ => f.set(rate, list, q.line),
         }
     }
     if let Some(c) = n.get("max_concurrency_list") {
         let list: Vec<serde_json::Value> = c.list().iter().map(Node::json).collect();
-        f.set(&format!("{prefix}concurrency"), list, c.line);
+        f.set(concurrency, list, c.line);
     }
 }
 
@@ -298,18 +300,18 @@ fn empty_is_flag(n: &Node) -> Node {
 
 /// Derives the role of a server from the file name.
 pub(crate) fn role_in_name(name: &str, out: &mut ReadFields) {
-    if out.fields.has("role") || !out.roles.is_empty() || out.fields.str("kind") != Some("serving") {
+    if out.fields.has(Field::Role) || !out.roles.is_empty() || out.fields.str(Field::Kind) != Some("serving") {
         return;
     }
     let base = name.rsplit('/').next().unwrap_or(name);
     let words: Vec<&str> = base.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let trt = out.fields.str("framework") == Some("tensorrt-llm");
+    let trt = out.fields.str(Field::Framework) == Some("tensorrt-llm");
     let word = words.iter().find_map(|w| match *w {
         "ctx" | "context" if trt => Some("prefill"),
         "gen" | "generation" if trt => Some("decode"),
         w => roles::role(w).filter(|_| matches!(w, "prefill" | "decode")),
     });
     if let Some(r) = word {
-        out.fields.set_implied("role", r, 0);
+        out.fields.set_implied(Field::Role, r, 0);
     }
 }

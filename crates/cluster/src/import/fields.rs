@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::field::{Field, Type};
 use super::unknown;
 use super::value::Node;
 
@@ -21,7 +22,7 @@ pub(crate) fn file_and_line(at: u32) -> (usize, u32) {
 /// One value with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
-    pub(crate) key: String,
+    pub(crate) key: Field,
     pub(crate) value: Json,
     pub(crate) at: u32,
     /// Whether the value was computed from other values, or read from a name or a comment.
@@ -33,7 +34,7 @@ pub(crate) struct Entry {
 pub(crate) struct Fields {
     entries: Vec<Entry>,
     /// Names that are stated, but whose value the caller must supply.
-    open: Vec<String>,
+    open: Vec<Field>,
 }
 
 impl Fields {
@@ -45,56 +46,56 @@ impl Fields {
         self.entries.is_empty()
     }
 
-    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, key: Field) -> Option<&Entry> {
         self.entries.iter().find(|e| e.key == key)
     }
 
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: Field) -> bool {
         self.entry(key).is_some()
     }
 
-    pub(crate) fn int(&self, key: &str) -> Option<i64> {
+    pub(crate) fn int(&self, key: Field) -> Option<i64> {
         self.entry(key)?.value.as_i64()
     }
 
-    pub(crate) fn str(&self, key: &str) -> Option<&str> {
+    pub(crate) fn str(&self, key: Field) -> Option<&str> {
         self.entry(key)?.value.as_str()
     }
 
-    pub(crate) fn bool(&self, key: &str) -> Option<bool> {
+    pub(crate) fn bool(&self, key: Field) -> Option<bool> {
         self.entry(key)?.value.as_bool()
     }
 
-    pub(crate) fn at(&self, key: &str) -> u32 {
+    pub(crate) fn at(&self, key: Field) -> u32 {
         self.entry(key).map_or(0, |e| e.at)
     }
 
-    pub(crate) fn remove(&mut self, key: &str) -> Option<Entry> {
+    pub(crate) fn remove(&mut self, key: Field) -> Option<Entry> {
         let i = self.entries.iter().position(|e| e.key == key)?;
         Some(self.entries.remove(i))
     }
 
     /// Records that the value is stated, but not known.
-    pub(crate) fn mark_unknown(&mut self, key: &str) {
+    pub(crate) fn mark_unknown(&mut self, key: Field) {
         self.remove(key);
         if !self.is_open(key) {
-            self.open.push(key.to_owned());
+            self.open.push(key);
         }
     }
 
-    pub(crate) fn is_open(&self, key: &str) -> bool {
-        self.open.iter().any(|k| k == key)
+    pub(crate) fn is_open(&self, key: Field) -> bool {
+        self.open.contains(&key)
     }
 
     /// Sets or replaces a value.
-    pub(crate) fn set(&mut self, key: &str, value: impl Into<Json>, at: u32) {
-        self.put(Entry { key: key.to_owned(), value: value.into(), at, implied: false });
+    pub(crate) fn set(&mut self, key: Field, value: impl Into<Json>, at: u32) {
+        self.put(Entry { key, value: value.into(), at, implied: false });
     }
 
     /// Sets a value unless it is already set, and marks it as implied.
-    pub(crate) fn set_implied(&mut self, key: &str, value: impl Into<Json>, at: u32) {
+    pub(crate) fn set_implied(&mut self, key: Field, value: impl Into<Json>, at: u32) {
         if !self.has(key) {
-            self.put(Entry { key: key.to_owned(), value: value.into(), at, implied: true });
+            self.put(Entry { key, value: value.into(), at, implied: true });
         }
     }
 
@@ -114,13 +115,13 @@ impl Fields {
     /// Copies the values of `other` that are not set here.
     pub(crate) fn copy_missing(&mut self, other: &Fields) {
         for e in &other.entries {
-            if !self.has(&e.key) {
+            if !self.has(e.key) {
                 self.entries.push(e.clone());
             }
         }
-        for k in &other.open {
-            if !self.has(k) && !self.is_open(k) {
-                self.open.push(k.clone());
+        for key in &other.open {
+            if !self.has(*key) && !self.is_open(*key) {
+                self.open.push(*key);
             }
         }
     }
@@ -129,15 +130,15 @@ impl Fields {
     pub(crate) fn json(&self) -> Map<String, Json> {
         let mut out = Map::new();
         for e in &self.entries {
-            match e.key.split_once('.') {
-                Some((head, tail)) => {
-                    let slot = out.entry(head.to_owned()).or_insert_with(|| Json::Object(Map::new()));
+            match e.key.section() {
+                (Some(section), name) => {
+                    let slot = out.entry(section).or_insert_with(|| Json::Object(Map::new()));
                     if let Json::Object(m) = slot {
-                        m.insert(tail.to_owned(), e.value.clone());
+                        m.insert(name.to_owned(), e.value.clone());
                     }
                 }
-                None => {
-                    out.insert(e.key.clone(), e.value.clone());
+                (None, name) => {
+                    out.insert(name.to_owned(), e.value.clone());
                 }
             }
         }
@@ -179,15 +180,12 @@ impl ReadFields {
     }
 
     /// Sets a whole number, or a short expression of unset variables.
-    pub(crate) fn int(&mut self, key: &str, node: &Node) -> bool {
+    pub(crate) fn int(&mut self, key: Field, node: &Node) -> bool {
         if let Some(n) = node.int() {
             self.fields.set(key, n, node.line);
         } else if self.record_unset_variables(node) {
-            // Lengths and numbers of requests may be sums of variables that the caller sets. Parallel sizes must be
-            // numbers.
-            let sum = !matches!(key, "tp" | "pp" | "dp" | "ep" | "cp" | "vpp" | "nodes")
-                && !key.contains("accelerators")
-                && !key.contains('.');
+            // Lengths and numbers of requests may be sums of variables that the caller sets.
+            let sum = matches!(key.kind(), Type::Sum | Type::Load);
             let expr = node
                 .raw()
                 .and_then(unknown::whole)
@@ -201,7 +199,7 @@ impl ReadFields {
         true
     }
 
-    pub(crate) fn float(&mut self, key: &str, node: &Node) -> bool {
+    pub(crate) fn float(&mut self, key: Field, node: &Node) -> bool {
         if let Some(x) = node.float() {
             let value = if x.fract() == 0.0 && x.abs() < 9e15 && node.int().is_some() {
                 Json::from(x as i64)
@@ -215,7 +213,7 @@ impl ReadFields {
         true
     }
 
-    pub(crate) fn text(&mut self, key: &str, node: &Node) -> bool {
+    pub(crate) fn text(&mut self, key: Field, node: &Node) -> bool {
         if let Some(s) = node.text() {
             self.fields.set(key, s, node.line);
         } else {
@@ -224,7 +222,7 @@ impl ReadFields {
         true
     }
 
-    pub(crate) fn flag(&mut self, key: &str, node: &Node) -> bool {
+    pub(crate) fn flag(&mut self, key: Field, node: &Node) -> bool {
         if let Some(b) = node.switch() {
             self.fields.set(key, b, node.line);
         } else {
@@ -244,14 +242,14 @@ impl ReadFields {
     }
 
     /// Sets the negation of a boolean.
-    pub(crate) fn set_negated(&mut self, key: &str, node: &Node) -> bool {
+    pub(crate) fn set_negated(&mut self, key: Field, node: &Node) -> bool {
         if let Some(b) = node.switch() {
             self.fields.set(key, !b, node.line);
         }
         true
     }
 
-    pub(crate) fn set(&mut self, key: &str, value: impl Into<Json>, at: u32) -> bool {
+    pub(crate) fn set(&mut self, key: Field, value: impl Into<Json>, at: u32) -> bool {
         self.fields.set(key, value, at);
         true
     }

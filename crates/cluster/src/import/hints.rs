@@ -2,6 +2,7 @@
 
 use super::fields::ReadFields;
 use super::names;
+use crate::import::Field;
 
 /// Comments with their line numbers, without the comment sign.
 pub(crate) fn comments(text: &str) -> Vec<(u32, &str)> {
@@ -102,35 +103,35 @@ pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> u32, whole
         .filter_map(|(n, c)| machine(c, n).map(|m| (m, c)))
         .collect();
     let in_name = path_accelerator(path);
-    if out.fields.str("kind") == Some("training")
+    if out.fields.str(Field::Kind) == Some("training")
         && let Some((n, line)) = node_count(text)
     {
-        out.fields.set_implied("nodes", n, place(line));
+        out.fields.set_implied(Field::Nodes, n, place(line));
     }
     if let Some((m, comment)) = found.first() {
         let at = place(m.line);
-        out.fields.set_implied("accelerator", m.name.as_str(), at);
-        if !m.nodes && whole && !out.fields.has("num_accelerators") && m.count > 0 {
-            let nodes_known = out.fields.has("nodes") && out.fields.has("accelerators_per_node");
-            if !nodes_known && out.fields.str("accelerator") == Some(m.name.as_str()) {
-                out.fields.set_implied("num_accelerators", m.count, at);
+        out.fields.set_implied(Field::Accelerator, m.name.as_str(), at);
+        if !m.nodes && whole && !out.fields.has(Field::NumAccelerators) && m.count > 0 {
+            let nodes_known = out.fields.has(Field::Nodes) && out.fields.has(Field::AcceleratorsPerNode);
+            if !nodes_known && out.fields.str(Field::Accelerator) == Some(m.name.as_str()) {
+                out.fields.set_implied(Field::NumAccelerators, m.count, at);
             }
         }
-        if out.fields.str("kind") == Some("benchmark") {
+        if out.fields.str(Field::Kind) == Some("benchmark") {
             for word in comment.split(|c: char| !c.is_ascii_alphanumeric()) {
                 if matches!(word.to_ascii_lowercase().as_str(), "bf16" | "fp8" | "fp16") {
-                    out.fields.set_implied("precision", word.to_ascii_lowercase(), at);
+                    out.fields.set_implied(Field::Precision, word.to_ascii_lowercase(), at);
                 }
             }
         }
     }
     for (line, comment) in comments(text).into_iter().filter(|(_, c)| !is_alternative(c)) {
         if let Some(name) = tpu_slice(comment) {
-            out.fields.set_implied("accelerator", name, place(line));
+            out.fields.set_implied(Field::Accelerator, name, place(line));
         }
     }
     if let Some(a) = in_name {
-        out.fields.set_implied("accelerator", a, 0);
+        out.fields.set_implied(Field::Accelerator, a, 0);
     }
 }
 
@@ -159,14 +160,14 @@ pub(crate) fn name_precision(path: &str, serving: bool, out: &mut ReadFields) {
             "nvfp4" | "mxfp4" => Some("fp4"),
             _ => None,
         }) {
-            out.fields.set_implied("weights_precision", w, 0);
+            out.fields.set_implied(Field::WeightsPrecision, w, 0);
         }
     } else if let Some(w) = words.find_map(|w| match w {
         "bf16" | "fp16" | "fp8" | "mxfp8" | "fp4" => Some(w),
         "nvfp4" => Some("fp4"),
         _ => None,
     }) {
-        out.fields.set_implied("precision", w, 0);
+        out.fields.set_implied(Field::Precision, w, 0);
     }
 }
 

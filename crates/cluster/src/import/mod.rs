@@ -9,6 +9,8 @@ mod conventions;
 mod derive;
 pub(crate) use derive::is_data_parallel;
 mod documents;
+mod field;
+pub(crate) use field::{Field, Use};
 mod fields;
 mod hints;
 mod json;
@@ -111,7 +113,7 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
     for called in [false, true] {
         for s in &sources {
             let Content::Script(t) = &s.content else { continue };
-            if script::is_called(&s.name, &scripts) != called || (called && total.fields.has("kind")) {
+            if script::is_called(&s.name, &scripts) != called || (called && total.fields.has(Field::Kind)) {
                 continue;
             }
             let text = encode_line_places(t, s.index);
@@ -285,10 +287,10 @@ fn split_command(text: &Text) -> Vec<Text> {
 
 /// Merges the values of another file; values that are already set take precedence.
 fn merge(total: &mut ReadFields, other: ReadFields) {
-    let framework = total.fields.str("framework").map(str::to_owned);
+    let framework = total.fields.str(Field::Framework).map(str::to_owned);
     // The name of a launcher is replaced by the tool to which its configuration belongs.
     if framework.as_deref().is_some_and(|f| matches!(f, "pytorch" | "transformers"))
-        && let Some(e) = other.fields.entry("framework")
+        && let Some(e) = other.fields.entry(Field::Framework)
     {
         total.fields.put(e.clone());
     }
@@ -307,7 +309,7 @@ fn merge(total: &mut ReadFields, other: ReadFields) {
 
 /// Adds values from the comments and the name of one file.
 fn finish(s: &Source, whole: bool, out: &mut ReadFields) {
-    let kind = out.fields.str("kind").unwrap_or("").to_owned();
+    let kind = out.fields.str(Field::Kind).unwrap_or("").to_owned();
     if kind.is_empty() {
         return;
     }
@@ -316,21 +318,21 @@ fn finish(s: &Source, whole: bool, out: &mut ReadFields) {
     if hashed {
         hints::hardware(&s.name, &s.text, |l| encode_place(s.index, l), whole && out.roles.is_empty(), out);
     }
-    if !out.fields.has("model") && kind == "training" && out.variants.iter().all(|v| !v.has("model")) {
+    if !out.fields.has(Field::Model) && kind == "training" && out.variants.iter().all(|v| !v.has(Field::Model)) {
         let launcher = out
             .fields
-            .str("framework")
+            .str(Field::Framework)
             .is_some_and(|f| matches!(f, "accelerate" | "torchtitan" | "deepspeed" | "nanotron"));
         if let Some((m, l)) = hints::comment_model(&s.text) {
-            out.fields.set_implied("model", m, encode_place(s.index, l));
+            out.fields.set_implied(Field::Model, m, encode_place(s.index, l));
         } else if let (Some(m), false) = (names::model_in(&s.name), launcher)
             && matches!(s.content, Content::Script(_))
         {
-            out.fields.set_implied("model", m, 0);
+            out.fields.set_implied(Field::Model, m, 0);
         }
     }
     if serving || kind == "training" {
-        let named = !out.fields.has("precision") && !out.fields.has("weights_precision");
+        let named = !out.fields.has(Field::Precision) && !out.fields.has(Field::WeightsPrecision);
         if named || serving {
             hints::name_precision(&s.name, serving, out);
         }
@@ -339,9 +341,12 @@ fn finish(s: &Source, whole: bool, out: &mut ReadFields) {
 
 /// Computes derived values and validates the job.
 fn derive_and_validate(out: &mut ReadFields) {
-    out.fields.remove("visible_devices");
-    out.variants.iter_mut().chain(out.roles.iter_mut().map(|(_, f)| f)).for_each(|f| drop(f.remove("visible_devices")));
-    let kind = out.fields.str("kind").unwrap_or("").to_owned();
+    out.fields.remove(Field::VisibleDevices);
+    out.variants
+        .iter_mut()
+        .chain(out.roles.iter_mut().map(|(_, f)| f))
+        .for_each(|f| drop(f.remove(Field::VisibleDevices)));
+    let kind = out.fields.str(Field::Kind).unwrap_or("").to_owned();
     if kind == "training" {
         derive::training(out);
         let base = out.fields.clone();
@@ -351,22 +356,22 @@ fn derive_and_validate(out: &mut ReadFields) {
             // Each variant is completed with the values that all variants share.
             let mut o = ReadFields { fields: v.clone(), ..ReadFields::default() };
             o.fields.copy_missing(&base);
-            o.fields.remove("dp");
+            o.fields.remove(Field::Dp);
             derive::training(&mut o);
-            if let Some(dp) = o.fields.entry("dp") {
-                v.set_implied("dp", dp.value.clone(), dp.at);
+            if let Some(dp) = o.fields.entry(Field::Dp) {
+                v.set_implied(Field::Dp, dp.value.clone(), dp.at);
             }
         }
         if !variants.is_empty() {
             out.conflicts = conflicts;
         }
         out.variants = variants;
-        out.fields.remove("layers_per_virtual_stage");
-        out.fields.remove("model_path");
+        out.fields.remove(Field::LayersPerVirtualStage);
+        out.fields.remove(Field::ModelPath);
     } else if !kind.is_empty() {
         derive::serving(out);
-        if !out.fields.has("manifest") || out.fields.str("model_path") == out.fields.str("model") {
-            out.fields.remove("model_path");
+        if !out.fields.has(Field::Manifest) || out.fields.str(Field::ModelPath) == out.fields.str(Field::Model) {
+            out.fields.remove(Field::ModelPath);
         }
     }
 }

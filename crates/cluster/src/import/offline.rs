@@ -8,6 +8,7 @@ use super::shell::Command;
 use super::tools::bench;
 use super::tools::serving::Engine;
 use super::variables::visible_devices;
+use crate::import::Field;
 
 impl Collector {
     /// Reads an engine's offline benchmark, which needs no server.
@@ -18,9 +19,11 @@ impl Collector {
             let key = names::snake(&f.name);
             let sends = match (engine, f.name.as_str(), key.as_str()) {
                 // The batch size is the number of concurrent requests, not a limit of the engine.
-                (Engine::Vllm | Engine::Sglang, _, "batch_size") => bench::counts("concurrency", &f.node, &mut client),
-                (Engine::LlamaCpp, "-p", _) => bench::counts("isl", &f.node, &mut client),
-                (Engine::LlamaCpp, "-n", _) => bench::counts("osl", &f.node, &mut client),
+                (Engine::Vllm | Engine::Sglang, _, "batch_size") => {
+                    bench::counts(Field::Concurrency, &f.node, &mut client)
+                }
+                (Engine::LlamaCpp, "-p", _) => bench::counts(Field::Isl, &f.node, &mut client),
+                (Engine::LlamaCpp, "-n", _) => bench::counts(Field::Osl, &f.node, &mut client),
                 (Engine::LlamaCpp, "-r" | "-o" | "-d" | "-pg", _) => true,
                 (_, _, "model" | "model_path") => false,
                 _ => bench::is_known(&key) && bench::flag(&key, &f.node, &mut client),
@@ -31,9 +34,9 @@ impl Collector {
         }
         visible_devices(cmd, &mut out);
         engine.finish(&mut out);
-        out.fields.set("kind", "benchmark", cmd.line);
-        out.fields.set("framework", engine.framework(), cmd.line);
-        out.fields.set("launcher", name, cmd.line);
+        out.fields.set(Field::Kind, "benchmark", cmd.line);
+        out.fields.set(Field::Framework, engine.framework(), cmd.line);
+        out.fields.set(Field::Launcher, name, cmd.line);
         self.servers.push((engine, out));
         if !client.fields.is_empty() {
             self.clients.push((name, client));
@@ -46,16 +49,16 @@ impl Collector {
         let plain = Args { positional: Vec::new(), ..args.clone() };
         Engine::Trtllm.command(&plain, &mut out);
         read_referenced_files(&mut out, files, |n, o| Engine::Trtllm.keys(n, o));
-        out.fields.set("kind", "benchmark", line);
-        out.fields.set("launcher", "trtllm-bench", line);
+        out.fields.set(Field::Kind, "benchmark", line);
+        out.fields.set(Field::Launcher, "trtllm-bench", line);
         if let Some(n) = args.flag(&["backend"]) {
-            out.text("backend", n);
+            out.text(Field::Backend, n);
         }
         let mut c = ReadFields::default();
         for f in &args.flags {
             match names::snake(&f.name).as_str() {
-                "num_requests" => c.int("num_prompts", &f.node),
-                "concurrency" => c.int("concurrency", &f.node),
+                "num_requests" => c.int(Field::NumPrompts, &f.node),
+                "concurrency" => c.int(Field::Concurrency, &f.node),
                 _ => true,
             };
         }

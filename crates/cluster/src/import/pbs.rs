@@ -2,6 +2,7 @@
 
 use super::fields::ReadFields;
 use super::value::parse_int;
+use crate::import::Field;
 
 /// Reads directives such as `#PBS -l select=4:ngpus=8` and `#BSUB -nnodes 4`. Returns false if the script has none.
 pub(crate) fn report(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadFields) -> bool {
@@ -21,7 +22,7 @@ pub(crate) fn report(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadField
             let words: Vec<&str> = rest.split_whitespace().collect();
             for pair in words.windows(2) {
                 if let ["-nnodes", count] = pair {
-                    put("nodes", count, at, out);
+                    put(Field::Nodes, count, at, out);
                 }
             }
         }
@@ -33,14 +34,14 @@ pub(crate) fn report(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadField
 fn resource(request: &str, at: u32, out: &mut ReadFields) {
     for part in request.split(':') {
         match part.split_once('=') {
-            Some(("select" | "nodes", count)) => put("nodes", count, at, out),
-            Some(("ngpus" | "gpus", count)) => put("accelerators_per_node", count, at, out),
+            Some(("select" | "nodes", count)) => put(Field::Nodes, count, at, out),
+            Some(("ngpus" | "gpus", count)) => put(Field::AcceleratorsPerNode, count, at, out),
             _ => {}
         }
     }
 }
 
-fn put(key: &str, count: &str, at: u32, out: &mut ReadFields) {
+fn put(key: Field, count: &str, at: u32, out: &mut ReadFields) {
     if let Some(n) = parse_int(count).filter(|n| *n > 0) {
         out.fields.set(key, n, at);
     }

@@ -101,7 +101,7 @@ pub(crate) fn build(out: ReadFields, files: &[String]) -> Import {
     let mut origins = BTreeMap::new();
     let mut collect = |prefix: &str, f: &Fields| {
         for e in f.iter() {
-            origins.insert(format!("{prefix}{}", e.key), origin(e.at));
+            origins.insert(format!("{prefix}{}", e.key.name()), origin(e.at));
         }
     };
     collect("", &fields);

@@ -9,7 +9,7 @@ use super::shell::{self, Script, Setup, Submission, Text};
 use super::tools::{self, bench, mlperf, roles, serving};
 use super::value::{Node, Value};
 use super::{conventions, json, names, pbs, program, slurm, yaml};
-use atlas_core::sort;
+use crate::import::Field;
 
 /// Whether another script sources or starts this one.
 pub(crate) fn is_called(name: &str, scripts: &[(String, Text)]) -> bool {
@@ -83,21 +83,21 @@ fn combined(runs: Vec<ReadFields>) -> Option<ReadFields> {
 
 /// Keeps the common values of all runs in `out`, and moves the others to variants.
 fn split_into_variants(out: &mut ReadFields, runs: &[Fields]) {
-    let value = |fields: &Fields, key: &str| fields.entry(key).map(|e| e.value.clone());
-    let keys: BTreeSet<&str> = sort::collect_unsorted(runs.iter().flat_map(|run| run.iter().map(|e| e.key.as_str())));
-    let differs = |key: &&str| runs.windows(2).any(|two| matches!(two, [a, b] if value(a, key) != value(b, key)));
-    let keys: Vec<&str> = keys.into_iter().filter(differs).collect();
+    let value = |fields: &Fields, key: Field| fields.entry(key).map(|e| e.value.clone());
+    let keys: BTreeSet<Field> = runs.iter().flat_map(|run| run.iter().map(|e| e.key)).collect();
+    let differs = |key: &Field| runs.windows(2).any(|two| matches!(two, [a, b] if value(a, *key) != value(b, *key)));
+    let keys: Vec<Field> = keys.into_iter().filter(differs).collect();
     if keys.is_empty() {
         return;
     }
     for run in runs {
         let mut variant = Fields::default();
-        keys.iter().filter_map(|key| run.entry(key)).for_each(|entry| variant.put(entry.clone()));
+        keys.iter().filter_map(|key| run.entry(*key)).for_each(|entry| variant.put(entry.clone()));
         if !out.variants.contains(&variant) {
             out.variants.push(variant);
         }
     }
-    keys.iter().for_each(|key| drop(out.fields.remove(key)));
+    keys.iter().for_each(|key| drop(out.fields.remove(*key)));
 }
 
 /// Reads one script as one job.
@@ -136,25 +136,25 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
                 .split(['_', '.', '-'])
                 .find_map(|w| names::precision(w).filter(|_| w.len() > 2 || w.starts_with("fp")))
             {
-                out.fields.set_implied("precision", p, *line);
+                out.fields.set_implied(Field::Precision, p, *line);
             }
         }
     }
     if !directives.is_empty() {
         let mut d = ReadFields::default();
         directives.report(&mut d);
-        d.fields.set("launcher", "sbatch", directives.list.first().map_or(0, |(.., l)| *l));
+        d.fields.set(Field::Launcher, "sbatch", directives.list.first().map_or(0, |(.., l)| *l));
         // The scheduler's allocation takes precedence over the command.
         for e in d.fields.iter() {
-            let ours = !(e.key == "accelerator" && out.fields.has("accelerator"));
-            if ours {
+            let known = e.key == Field::Accelerator && out.fields.has(Field::Accelerator);
+            if !known {
                 out.fields.put(e.clone());
             }
         }
     }
     if directives.is_empty() {
         let mut d = ReadFields::default();
-        if pbs::report(plain, |l| encode_place(index, l), &mut d) && out.fields.has("kind") {
+        if pbs::report(plain, |l| encode_place(index, l), &mut d) && out.fields.has(Field::Kind) {
             d.fields.iter().for_each(|e| out.fields.put(e.clone()));
         }
     }
@@ -164,13 +164,13 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
     for (path, line) in script.sourced.iter().filter(|(p, _)| settings(p) && p.contains(".sh")) {
         out.references.push((path.clone(), *line));
     }
-    if !out.fields.has("kind") {
+    if !out.fields.has(Field::Kind) {
         return out;
     }
     conventions::variables(&script, plain, index, &mut out);
     tasks_per_device(&mut out);
     if let Some(n) = conventions::job_model(directives, name, plain, &out) {
-        out.fields.set_implied("model", n.0, n.1);
+        out.fields.set_implied(Field::Model, n.0, n.1);
     }
     requirements(&script, plain, &mut out);
     for (expr, line) in &script.zero_divisions {
@@ -205,9 +205,9 @@ fn read_submitted_jobs(r: &Reader<'_>, script: &Script) -> Option<ReadFields> {
         let plain = format!("{}{}", "\n".repeat((line as usize).saturating_sub(1)), job.script.as_str());
         read(&Reader { plain: &plain, text: &job.script, index: file, submission: Some(job), depth: r.depth + 1, ..*r })
     });
-    let mut out = combined(jobs.filter(|o| o.fields.has("kind")).collect()).or_else(|| {
+    let mut out = combined(jobs.filter(|o| o.fields.has(Field::Kind)).collect()).or_else(|| {
         let texts = script.manifests.iter().chain(script.files.values());
-        texts.map(|t| configuration(t, r.env)).find(|o| o.fields.has("kind"))
+        texts.map(|t| configuration(t, r.env)).find(|o| o.fields.has(Field::Kind))
     })?;
     requirements(script, r.plain, &mut out);
     Some(out)
@@ -270,18 +270,18 @@ pub(super) fn combine_commands(c: Collector, script: &Script, plain: &str, index
     let served = !servers.is_empty();
     if served {
         server(servers, out);
-        if client.is_some() && out.fields.str("kind") == Some("serving") {
-            let at = out.fields.at("kind");
-            out.fields.set("kind", "serving+benchmark", at);
+        if client.is_some() && out.fields.str(Field::Kind) == Some("serving") {
+            let at = out.fields.at(Field::Kind);
+            out.fields.set(Field::Kind, "serving+benchmark", at);
         }
-        if out.fields.str("kind") == Some("benchmark") {
+        if out.fields.str(Field::Kind) == Some("benchmark") {
             // Values that the commands do not state are taken from variables of the benchmark launcher.
-            for (key, names) in [("ep", &["ep_size", "EP_SIZE"][..]), ("backend", &["backend", "BACKEND"])] {
+            for (key, names) in [(Field::Ep, &["ep_size", "EP_SIZE"][..]), (Field::Backend, &["backend", "BACKEND"])] {
                 if let Some(t) =
                     names.iter().find_map(|n| script.vars.get(*n)).filter(|t| !out.fields.has(key) && !t.is_empty())
                 {
                     let n = Node::str(t.as_str(), t.line());
-                    if key == "ep" {
+                    if key == Field::Ep {
                         out.int(key, &n)
                     } else {
                         out.text(key, &n)
@@ -290,9 +290,9 @@ pub(super) fn combine_commands(c: Collector, script: &Script, plain: &str, index
             }
         }
     } else if let Some(name) = client {
-        out.fields.set("kind", "benchmark", 0);
+        out.fields.set(Field::Kind, "benchmark", 0);
         if name != "benchmark_serving" {
-            out.fields.set("tool_name", name, 0);
+            out.fields.set(Field::ToolName, name, 0);
         }
         commented_server(plain, index, out);
     }
@@ -304,17 +304,18 @@ pub(super) fn combine_commands(c: Collector, script: &Script, plain: &str, index
 /// Combines the servers of a script: a single server, disaggregated roles, or variants.
 fn server(mut servers: Vec<(serving::Engine, ReadFields)>, out: &mut ReadFields) {
     // Dynamo workers decode by default, so that a worker without a role, next to a prefill worker, is a decode worker.
-    let prefills = servers.iter().any(|(_, o)| o.fields.str("role") == Some("prefill"));
+    let prefills = servers.iter().any(|(_, o)| o.fields.str(Field::Role) == Some("prefill"));
     for (_, o) in &mut servers {
-        if o.fields.str("launcher").is_some_and(|name| name.starts_with("dynamo.")) {
-            let at = o.fields.at("launcher");
-            o.fields.set_implied("orchestrator", "dynamo", at);
-            if prefills && !o.fields.has("role") {
-                o.fields.set_implied("role", "decode", at);
+        if o.fields.str(Field::Launcher).is_some_and(|name| name.starts_with("dynamo.")) {
+            let at = o.fields.at(Field::Launcher);
+            o.fields.set_implied(Field::Orchestrator, "dynamo", at);
+            if prefills && !o.fields.has(Field::Role) {
+                o.fields.set_implied(Field::Role, "decode", at);
             }
         }
     }
-    let roles: Vec<Option<String>> = servers.iter().map(|(_, o)| o.fields.str("role").map(str::to_owned)).collect();
+    let roles: Vec<Option<String>> =
+        servers.iter().map(|(_, o)| o.fields.str(Field::Role).map(str::to_owned)).collect();
     let both = |r: &str| roles.iter().flatten().any(|x| x == r);
     let engine = servers.first().map(|(e, _)| *e);
     if both("prefill") && both("decode") {
@@ -343,8 +344,8 @@ fn commented_server(plain: &str, index: usize, out: &mut ReadFields) {
         engine.command(&super::argv::parse(words.get(at..).unwrap_or(&[])), &mut o);
         engine.finish(&mut o);
         engine.count(&mut o);
-        o.fields.remove("kind");
-        o.fields.remove("framework");
+        o.fields.remove(Field::Kind);
+        o.fields.remove(Field::Framework);
         out.fields.copy_missing(&o.fields);
         return;
     }
@@ -352,13 +353,13 @@ fn commented_server(plain: &str, index: usize, out: &mut ReadFields) {
 
 /// Without a launcher, Slurm starts one task per device.
 fn tasks_per_device(out: &mut ReadFields) {
-    let megatron = out.fields.str("framework").is_some_and(|f| f.starts_with("megatron"));
-    if !megatron || out.fields.has("accelerators_per_node") || out.fields.has("num_accelerators") {
+    let megatron = out.fields.str(Field::Framework).is_some_and(|f| f.starts_with("megatron"));
+    if !megatron || out.fields.has(Field::AcceleratorsPerNode) || out.fields.has(Field::NumAccelerators) {
         return;
     }
-    if let Some(n) = out.fields.int("slurm.ntasks_per_node").filter(|n| *n > 1) {
-        let at = out.fields.at("slurm.ntasks_per_node");
-        out.fields.set_implied("accelerators_per_node", n, at);
+    if let Some(n) = out.fields.int(Field::SlurmNtasksPerNode).filter(|n| *n > 1) {
+        let at = out.fields.at(Field::SlurmNtasksPerNode);
+        out.fields.set_implied(Field::AcceleratorsPerNode, n, at);
     }
 }
 
@@ -372,7 +373,7 @@ fn requirements(script: &Script, plain: &str, out: &mut ReadFields) {
         .collect();
     if !needed.is_empty() {
         let at = script.required.first().map_or(0, |r| r.1);
-        out.fields.set("required_env", needed, at);
+        out.fields.set(Field::RequiredEnv, needed, at);
     }
     for (n, l) in &script.required {
         if !out.missing.iter().any(|(m, _)| m == n) {
@@ -382,7 +383,7 @@ fn requirements(script: &Script, plain: &str, out: &mut ReadFields) {
     if script.wants_args {
         let args = bench::usage_args(plain);
         if !args.is_empty() {
-            out.fields.set("required_args", args, 0);
+            out.fields.set(Field::RequiredArgs, args, 0);
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::fields::ReadFields;
 use super::names;
 use super::value::parse_int;
+use crate::import::field::{Field, Type};
 
 /// Directives with their lines.
 #[derive(Debug, Default, Clone)]
@@ -173,37 +174,34 @@ impl Directives {
     /// Sets the fields that the directives state.
     pub(crate) fn report(&self, out: &mut ReadFields) {
         for (name, value, line) in &self.list {
-            let key = name.replace('-', "_");
-            match (key.as_str(), value) {
-                ("exclusive", _) => {
-                    out.set("slurm.exclusive", true, *line);
+            let Some(field) = Field::in_section("slurm", &name.replace('-', "_")) else { continue };
+            match (field, value) {
+                (Field::SlurmExclusive, _) => {
+                    out.set(field, true, *line);
                 }
                 (_, Some(v)) if v.starts_with('<') || v.contains(['$', '{']) => {}
-                ("nodes" | "ntasks" | "ntasks_per_node" | "cpus_per_task", Some(v)) => {
+                (Field::SlurmGpus | Field::SlurmGpusPerNode | Field::SlurmGpusPerTask, Some(v)) => {
+                    if let Some(n) = count_of(v) {
+                        out.set(field, n, *line);
+                    }
+                }
+                (_, Some(v)) if field.kind() == Type::Int => {
                     let first: String = v.chars().take_while(char::is_ascii_digit).collect();
                     if let Some(n) = parse_int(&first) {
-                        out.set(&format!("slurm.{key}"), n, *line);
+                        out.set(field, n, *line);
                     }
                 }
-                ("gpus_per_node" | "gpus_per_task" | "gpus", Some(v)) => {
-                    if let Some(n) = count_of(v) {
-                        out.set(&format!("slurm.{key}"), n, *line);
-                    }
+                (_, Some(v)) => {
+                    out.set(field, v.as_str(), *line);
                 }
-                (
-                    "gres" | "time" | "partition" | "account" | "qos" | "constraint" | "mem" | "reservation" | "array",
-                    Some(v),
-                ) => {
-                    out.set(&format!("slurm.{key}"), v.as_str(), *line);
-                }
-                _ => {}
+                (_, None) => {}
             }
         }
         if let Some((n, l)) = self.nodes() {
-            out.set("nodes", n, l);
+            out.set(Field::Nodes, n, l);
         }
         if let Some((n, l)) = self.per_node() {
-            out.set("accelerators_per_node", n, l);
+            out.set(Field::AcceleratorsPerNode, n, l);
         }
         for name in ["constraint", "gres", "gpus-per-node", "gpus-per-task", "gpus", "partition"] {
             // A partition may be named after an architecture, which does not identify the accelerator.
@@ -216,7 +214,7 @@ impl Directives {
                     v.split(':').filter(|p| p.parse::<u32>().is_err()).collect::<Vec<_>>().join(":").as_str(),
                 )
             {
-                out.fields.set_implied("accelerator", a, l);
+                out.fields.set_implied(Field::Accelerator, a, l);
             }
         }
     }
@@ -245,13 +243,13 @@ pub(crate) fn srun(words: &[super::shell::Text], out: &mut ReadFields) {
     let short = args.flags.iter().rev().find(|f| f.name == "-N").and_then(|f| Some((f.node.int()?, f.node.line)));
     // A step on a single node starts a helper, not the job.
     if let Some((n, l)) = first(&["nodes"]).or(short).filter(|(n, _)| *n > 1) {
-        out.fields.set_implied("nodes", n, l);
+        out.fields.set_implied(Field::Nodes, n, l);
     }
     for names in [&["gpus_per_node"][..], &["gres"][..]] {
         let Some(node) = args.flag(names) else { continue };
         let n = node.text().and_then(|t| if names == ["gres"] { gres(&t) } else { count_of(&t) });
         if let Some(n) = n {
-            out.fields.set_implied("accelerators_per_node", n, node.line);
+            out.fields.set_implied(Field::AcceleratorsPerNode, n, node.line);
         }
     }
 }

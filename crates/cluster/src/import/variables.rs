@@ -3,16 +3,17 @@
 use super::fields::ReadFields;
 use super::shell::{Command, Text};
 use super::value::parse_int;
+use crate::import::Field;
 
 /// Reads nodes and processes per node, for launchers that read them from variables.
 pub(crate) fn processes(name: &str, value: &Text, out: &mut ReadFields) {
     const READERS: &[&str] = &["llama-factory", "ms-swift", "primus-megatron", "primus-torchtitan", "primus-maxtext"];
-    if !out.fields.str("framework").is_some_and(|f| READERS.contains(&f)) {
+    if !out.fields.str(Field::Framework).is_some_and(|f| READERS.contains(&f)) {
         return;
     }
     let key = match name {
-        "NNODES" => "nodes",
-        "NPROC_PER_NODE" | "GPUS_PER_NODE" => "accelerators_per_node",
+        "NNODES" => Field::Nodes,
+        "NPROC_PER_NODE" | "GPUS_PER_NODE" => Field::AcceleratorsPerNode,
         _ => return,
     };
     if let Some(n) = parse_int(value.as_str()).filter(|n| *n > 0) {
@@ -40,9 +41,9 @@ pub(crate) fn count_visible(name: &str, value: &Text, out: &mut ReadFields) {
     }
     let ids: Vec<&str> = value.as_str().split(',').map(str::trim).filter(|s| !s.is_empty()).collect();
     if !ids.is_empty() && ids.iter().all(|i| i.parse::<u32>().is_ok()) {
-        out.fields.set("num_accelerators", ids.len() as i64, value.line());
+        out.fields.set(Field::NumAccelerators, ids.len() as i64, value.line());
         // Distinguishes servers on different devices from a server that is started twice. Removed when the job is
         // complete.
-        out.fields.set("visible_devices", ids.join(","), value.line());
+        out.fields.set(Field::VisibleDevices, ids.join(","), value.line());
     }
 }

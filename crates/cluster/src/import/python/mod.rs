@@ -13,6 +13,7 @@ use super::tools::serving::Engine;
 use super::tools::{bridge, hf, megatron};
 use super::value::{Node, Value};
 use super::{documents, names, unknown};
+use crate::import::Field;
 use eval::{Argument, Reader, Scope};
 use lex::{Token, TokenKind};
 
@@ -67,7 +68,7 @@ pub(crate) fn read(plain: &str, index: usize, files: Lookup<'_>) -> Collector {
         p = program(p.calls);
         statements.iter().for_each(|s| p.statement(s));
     }
-    if p.training.fields.has("framework") {
+    if p.training.fields.has(Field::Framework) {
         p.found.trainings.push(p.training);
     }
     p.found
@@ -255,10 +256,10 @@ impl Program<'_> {
                 }
             }
             "LoraConfig" => {
-                self.training.fields.set_implied("adapter", "lora", line);
+                self.training.fields.set_implied(Field::Adapter, "lora", line);
                 for (key, value) in args {
                     match key.as_deref() {
-                        Some("r") => drop(self.training.int("lora_rank", value)),
+                        Some("r") => drop(self.training.int(Field::LoraRank, value)),
                         Some("target_modules") => {
                             super::tools::hf::lora_targets("target_modules", value, &mut self.training);
                         }
@@ -274,7 +275,7 @@ impl Program<'_> {
     fn read_setup_call(&mut self, name: &str, args: &[Argument], line: u32) {
         let kind = last(name);
         if kind.ends_with("Executor") {
-            self.training.fields.set("launcher", "nemo-run", line);
+            self.training.fields.set(Field::Launcher, "nemo-run", line);
         }
         let framework = match self.package {
             Package::Nemo => "nemo",
@@ -284,13 +285,13 @@ impl Program<'_> {
         };
         let started = kind.ends_with("_recipe") || kind.ends_with("_config") || kind.ends_with("Arguments");
         if started || kind.ends_with("Config") || kind == "MegatronStrategy" {
-            self.training.fields.set("kind", "training", line);
-            self.training.fields.set("framework", framework, line);
+            self.training.fields.set(Field::Kind, "training", line);
+            self.training.fields.set(Field::Framework, framework, line);
         }
         if kind.ends_with("_recipe") {
             // The model is the module name in `llm.llama31_70b.pretrain_recipe(…)`.
             if let Some(model) = name.rsplit('.').nth(1) {
-                self.training.fields.set("model", model, line);
+                self.training.fields.set(Field::Model, model, line);
             }
         } else if kind.ends_with("_config") {
             bridge::recipe(kind, line, &mut self.training);
@@ -309,9 +310,9 @@ impl Program<'_> {
     fn setting(&mut self, key: &str, value: &Node) {
         let out = &mut self.training;
         match (self.package, key) {
-            (Package::Nemo | Package::Bridge, "num_nodes") => out.int("nodes", value),
+            (Package::Nemo | Package::Bridge, "num_nodes") => out.int(Field::Nodes, value),
             (Package::Nemo | Package::Bridge, "num_gpus_per_node" | "devices" | "gpus_per_node") => {
-                out.int("accelerators_per_node", value)
+                out.int(Field::AcceleratorsPerNode, value)
             }
             (Package::Nemo, _) => megatron::flag(key, value, out),
             (Package::Bridge, _) => bridge::setting(key, value, out),
@@ -322,8 +323,8 @@ impl Program<'_> {
 
     fn engine(&mut self, engine: Engine, args: &[Argument], line: u32) {
         let mut out = ReadFields::default();
-        out.fields.set("kind", "serving", line);
-        out.fields.set("framework", engine.framework(), line);
+        out.fields.set(Field::Kind, "serving", line);
+        out.fields.set(Field::Framework, engine.framework(), line);
         if let Some((None, first)) = args.first() {
             super::tools::model(&mut out, first);
         }

@@ -1,5 +1,6 @@
 //! Hugging Face Accelerate: its configuration file and the flags of `accelerate launch`.
 
+use crate::import::Field;
 use crate::import::argv::{Flag, Launcher};
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
@@ -14,16 +15,16 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads the configuration file.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "accelerate", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "accelerate", 0);
     let kind = doc.get("distributed_type").and_then(Node::text).unwrap_or_default().to_ascii_uppercase();
     for (k, v) in doc.map() {
         match k.as_str() {
             "num_machines" => {
-                out.int("nodes", v);
+                out.int(Field::Nodes, v);
             }
             "num_processes" => {
-                out.int("num_accelerators", v);
+                out.int(Field::NumAccelerators, v);
             }
             "mixed_precision" => {
                 super::precision(out, v);
@@ -42,13 +43,13 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
             _ => {}
         }
     }
-    if out.fields.int("dp_replicate").is_some_and(|n| n > 1) && out.fields.str("sharding") == Some("zero3") {
+    if out.fields.int(Field::DpReplicate).is_some_and(|n| n > 1) && out.fields.str(Field::Sharding) == Some("zero3") {
         // Several replicas, each of which is sharded.
-        out.set("sharding", "hsdp", out.fields.at("dp_replicate"));
+        out.set(Field::Sharding, "hsdp", out.fields.at(Field::DpReplicate));
     }
     if kind.contains("MULTI_GPU") {
         let at = doc.get("distributed_type").map_or(0, |n| n.line);
-        out.fields.set_implied("sharding", "none", at);
+        out.fields.set_implied(Field::Sharding, "none", at);
     }
 }
 
@@ -63,20 +64,20 @@ pub(crate) fn fsdp(map: &Node, out: &mut ReadFields) {
         // In FSDP version 1 this key contained the strategy.
         if n.switch().is_none() {
             super::fsdp_strategy(out, n);
-        } else if second || !out.fields.has("sharding") {
+        } else if second || !out.fields.has(Field::Sharding) {
             let word = if n.switch() == Some(true) { "zero3" } else { "zero2" };
-            out.fields.set_implied("sharding", word, n.line);
+            out.fields.set_implied(Field::Sharding, word, n.line);
         }
     }
     if second {
-        out.fields.set_implied("sharding", "zero3", get("version").map_or(0, |n| n.line));
+        out.fields.set_implied(Field::Sharding, "zero3", get("version").map_or(0, |n| n.line));
     }
     if let Some(n) = get("activation_checkpointing") {
         let word = if n.switch() == Some(true) { "full" } else { "none" };
-        out.set("recompute", word, n.line);
+        out.set(Field::Recompute, word, n.line);
     }
     if let Some(n) = get("offload_params") {
-        out.flag("offload_params", n);
+        out.flag(Field::OffloadParams, n);
     }
 }
 
@@ -87,36 +88,36 @@ fn flag(raw: &str, node: &Node, out: &mut ReadFields) -> bool {
         "zero_stage" => super::zero_stage(out, node),
         "offload_optimizer_device" => {
             let t = node.shown().unwrap_or_default();
-            t.is_empty() || out.set("offload_optimizer", t, node.line)
+            t.is_empty() || out.set(Field::OffloadOptimizer, t, node.line)
         }
         "offload_param_device" => match node.shown().as_deref() {
-            Some("none") => out.set("offload_params", false, node.line),
-            Some(t) => out.set("offload_params", t, node.line),
+            Some("none") => out.set(Field::OffloadParams, false, node.line),
+            Some(t) => out.set(Field::OffloadParams, t, node.line),
             None => true,
         },
-        "gradient_accumulation_steps" => out.int("grad_accum", node),
+        "gradient_accumulation_steps" => out.int(Field::GradAccum, node),
         "deepspeed_config_file" => {
             if let Some(t) = node.shown() {
                 out.references.push((t, node.line));
             }
             true
         }
-        "tp_size" | "megatron_lm_tp_degree" => out.int("tp", node),
-        "megatron_lm_pp_degree" => out.int("pp", node),
-        "cp_size" => out.int("cp", node),
-        "sp_size" => out.int("ulysses_sp", node),
-        "dp_replicate_size" => out.int("dp_replicate", node),
-        "dp_shard_size" => out.int("dp_shard", node),
+        "tp_size" | "megatron_lm_tp_degree" => out.int(Field::Tp, node),
+        "megatron_lm_pp_degree" => out.int(Field::Pp, node),
+        "cp_size" => out.int(Field::Cp, node),
+        "sp_size" => out.int(Field::UlyssesSp, node),
+        "dp_replicate_size" => out.int(Field::DpReplicate, node),
+        "dp_shard_size" => out.int(Field::DpShard, node),
         "megatron_lm_recompute_activations" => {
             if node.switch() == Some(true) {
-                out.set("recompute", "selective", node.line)
+                out.set(Field::Recompute, "selective", node.line)
             } else {
                 true
             }
         }
         "megatron_lm_use_distributed_optimizer" => {
             if node.switch() == Some(true) {
-                out.set("sharding", "zero1", node.line)
+                out.set(Field::Sharding, "zero1", node.line)
             } else {
                 true
             }
@@ -124,28 +125,28 @@ fn flag(raw: &str, node: &Node, out: &mut ReadFields) -> bool {
         "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
         "multi_gpu" => {
             // Plain data parallelism, unless other flags enable sharding.
-            out.fields.set_implied("sharding", "none", node.line);
+            out.fields.set_implied(Field::Sharding, "none", node.line);
             true
         }
         "use_fsdp" | "fsdp_version" => {
             if node.switch() == Some(true) || node.int() == Some(2) {
-                out.fields.set_implied("sharding", "zero3", node.line);
+                out.fields.set_implied(Field::Sharding, "zero3", node.line);
             }
             true
         }
         "fsdp_reshard_after_forward" => match node.switch() {
-            Some(on) => out.set("sharding", if on { "zero3" } else { "zero2" }, node.line),
+            Some(on) => out.set(Field::Sharding, if on { "zero3" } else { "zero2" }, node.line),
             None => super::fsdp_strategy(out, node),
         },
-        "megatron_lm_num_micro_batches" => out.int("grad_accum", node),
-        "megatron_lm_sequence_parallelism" => out.flag("sequence_parallel", node),
-        "megatron_lm_expert_model_parallel_size" => out.int("ep", node),
-        "megatron_lm_context_parallel_size" => out.int("cp", node),
+        "megatron_lm_num_micro_batches" => out.int(Field::GradAccum, node),
+        "megatron_lm_sequence_parallelism" => out.flag(Field::SequenceParallel, node),
+        "megatron_lm_expert_model_parallel_size" => out.int(Field::Ep, node),
+        "megatron_lm_context_parallel_size" => out.int(Field::Cp, node),
         "megatron_lm_gradient_clipping" => true,
-        "fsdp_offload_params" => out.flag("offload_params", node),
+        "fsdp_offload_params" => out.flag(Field::OffloadParams, node),
         "fsdp_activation_checkpointing" => {
             if node.switch() == Some(true) {
-                out.set("recompute", "full", node.line)
+                out.set(Field::Recompute, "full", node.line)
             } else {
                 true
             }
@@ -159,9 +160,9 @@ pub(crate) fn launch(l: &Launcher, out: &mut ReadFields) {
     if let Some(n) = &l.config
         && let Some(t) = n.shown()
     {
-        out.fields.set("config_file", t.clone(), n.line);
+        out.fields.set(Field::ConfigFile, t.clone(), n.line);
         if let Some(z) = super::zero_in_name(&t) {
-            out.fields.set_implied("sharding", z, n.line);
+            out.fields.set_implied(Field::Sharding, z, n.line);
         }
         out.references.push((t, n.line));
     }

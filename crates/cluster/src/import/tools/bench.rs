@@ -2,16 +2,17 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::import::Field;
 use crate::import::argv::Args;
-use crate::import::fields::{Fields, ReadFields};
+use crate::import::fields::{Entry, Fields, ReadFields};
 use crate::import::names::snake;
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
 
 /// Settings of the clients, by the field that they set.
-const FLAGS: &[(&str, &[&str])] = &[
+const FLAGS: &[(Field, &[&str])] = &[
     (
-        "num_prompts",
+        Field::NumPrompts,
         &[
             "num_prompts",
             "num_prompt",
@@ -23,10 +24,10 @@ const FLAGS: &[(&str, &[&str])] = &[
             "number",
         ],
     ),
-    ("request_rate", &["request_rate", "qps", "req_rate"]),
-    ("concurrency", &["max_concurrency", "concurrency", "num_concurrent", "num_concurrent_requests", "parallel"]),
+    (Field::RequestRate, &["request_rate", "qps", "req_rate"]),
+    (Field::Concurrency, &["max_concurrency", "concurrency", "num_concurrent", "num_concurrent_requests", "parallel"]),
     (
-        "isl",
+        Field::Isl,
         &[
             "random_input_len",
             "random_input",
@@ -41,7 +42,7 @@ const FLAGS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "osl",
+        Field::Osl,
         &[
             "random_output_len",
             "random_output",
@@ -56,12 +57,12 @@ const FLAGS: &[(&str, &[&str])] = &[
             "sharegpt_output_len",
         ],
     ),
-    ("dataset", &["dataset_name"]),
-    ("prefix_len", &["random_prefix_len"]),
-    ("images", &["random_mm_base_items_per_request"]),
+    (Field::Dataset, &["dataset_name"]),
+    (Field::PrefixLen, &["random_prefix_len"]),
+    (Field::Images, &["random_mm_base_items_per_request"]),
 ];
 
-fn field(key: &str) -> Option<&'static str> {
+fn field(key: &str) -> Option<Field> {
     FLAGS.iter().find(|(_, names)| names.contains(&key)).map(|(field, _)| *field)
 }
 
@@ -74,46 +75,46 @@ pub(crate) fn is_known(key: &str) -> bool {
 pub(crate) fn flag(key: &str, node: &Node, f: &mut ReadFields) -> bool {
     match (key, field(key)) {
         ("model" | "m", _) => super::model(f, node),
-        (_, Some("request_rate")) => rate(f, node),
-        (_, Some("dataset")) => {
+        (_, Some(Field::RequestRate)) => rate(f, node),
+        (_, Some(Field::Dataset)) => {
             if let Some(t) = node.text().filter(|t| t != "random") {
-                f.set("dataset", t, node.line);
+                f.set(Field::Dataset, t, node.line);
             }
             true
         }
-        (_, Some(name)) => counts(name, node, f),
-        ("burstiness", _) => f.float("burstiness", node),
+        (_, Some(field)) => counts(field, node, f),
+        ("burstiness", _) => f.float(Field::Burstiness, node),
         // Requests to encoders have no output.
         ("backend", _) if node.text().is_some_and(|t| t.ends_with("-embeddings") || t == "vllm-rerank") => {
-            f.set("pooled", true, node.line)
+            f.set(Field::Pooled, true, node.line)
         }
         // Height, width and number of frames of the images, with their share.
         ("random_mm_bucket_config", _) => {
             let text = node.text().unwrap_or_default();
             let side = text.split(|c: char| !c.is_ascii_digit()).find_map(|digits| digits.parse::<i64>().ok());
-            side.is_none_or(|side| f.set("image_size", side, node.line))
+            side.is_none_or(|side| f.set(Field::ImageSize, side, node.line))
         }
         _ => true,
     }
 }
 
 /// Sets a whole number, or a list of whole numbers.
-pub(crate) fn counts(name: &str, node: &Node, f: &mut ReadFields) -> bool {
+pub(crate) fn counts(field: Field, node: &Node, f: &mut ReadFields) -> bool {
     let words: Vec<String> = match &node.value {
         Value::List(list) => list.iter().filter_map(Node::text).collect(),
         _ => node.text().map(|t| t.split([',', ' ']).map(str::to_owned).collect()).unwrap_or_default(),
     };
     let list: Option<Vec<i64>> = words.iter().map(|w| w.trim_matches(['[', ']']).parse().ok()).collect();
     match list {
-        Some(list) if list.len() > 1 => f.set(name, list, node.line),
-        _ => f.int(name, node),
+        Some(list) if list.len() > 1 => f.set(field, list, node.line),
+        _ => f.int(field, node),
     }
 }
 
 fn rate(f: &mut ReadFields, node: &Node) -> bool {
     match node.text().as_deref() {
-        Some("inf" | "Infinity" | ".inf") => f.set("request_rate", "inf", node.line),
-        _ => f.float("request_rate", node),
+        Some("inf" | "Infinity" | ".inf") => f.set(Field::RequestRate, "inf", node.line),
+        _ => f.float(Field::RequestRate, node),
     }
 }
 
@@ -150,7 +151,7 @@ fn guidellm(args: &Args, f: &mut ReadFields) {
     let kind = args.flag(&["rate_type", "profile"]).and_then(Node::text);
     let Some(rates) = args.flag(&["rate"]) else { return };
     match kind.as_deref() {
-        Some("concurrent") => drop(counts("concurrency", rates, f)),
+        Some("concurrent") => drop(counts(Field::Concurrency, rates, f)),
         Some("constant" | "poisson" | "async") => drop(rate(f, rates)),
         _ => {}
     }
@@ -163,25 +164,26 @@ pub(crate) fn is_inference_perf(doc: &Node) -> bool {
 
 /// Reads a configuration of inference-perf.
 pub(crate) fn inference_perf(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "benchmark", doc.line);
-    out.fields.set("tool_name", "inference-perf", doc.line);
+    out.fields.set(Field::Kind, "benchmark", doc.line);
+    out.fields.set(Field::ToolName, "inference-perf", doc.line);
     if let Some(n) = doc.first(&["server.model_name", "tokenizer.pretrained_model_name_or_path"]) {
         super::model(out, n);
     }
-    for (field, path) in [("isl", "data.input_distribution.mean"), ("osl", "data.output_distribution.mean")] {
+    for (field, path) in
+        [(Field::BenchmarkIsl, "data.input_distribution.mean"), (Field::BenchmarkOsl, "data.output_distribution.mean")]
+    {
         if let Some(n) = doc.at(path) {
-            out.int(&format!("benchmark.{field}"), n);
+            out.int(field, n);
         }
     }
     let stages = doc.at("load.stages").map(Node::list).unwrap_or(&[]);
-    for (field, key) in [("request_rate", "rate"), ("concurrency", "concurrency_level")] {
+    for (field, key) in [(Field::BenchmarkRequestRate, "rate"), (Field::BenchmarkConcurrency, "concurrency_level")] {
         let nodes: Vec<&Node> = stages.iter().filter_map(|s| s.get(key)).collect();
         let values: Vec<Json> = nodes.iter().map(|n| n.json()).collect();
         let Some(at) = nodes.first().map(|n| n.line) else { continue };
-        let name = format!("benchmark.{field}");
         match values.as_slice() {
-            [one] if field == "request_rate" => out.fields.set(&name, one.clone(), at),
-            _ => out.fields.set(&name, values, at),
+            [one] if field == Field::BenchmarkRequestRate => out.fields.set(field, one.clone(), at),
+            _ => out.fields.set(field, values, at),
         }
     }
 }
@@ -191,9 +193,9 @@ pub(crate) fn combine_clients(clients: Vec<ReadFields>, own_model: bool, out: &m
     let mut runs: Vec<Fields> = Vec::new();
     for mut c in clients {
         out.missing.extend(std::mem::take(&mut c.missing));
-        if let Some(e) = c.fields.remove("model") {
-            c.fields.remove("model_path");
-            if own_model && !out.fields.has("model") {
+        if let Some(e) = c.fields.remove(Field::Model) {
+            c.fields.remove(Field::ModelPath);
+            if own_model && !out.fields.has(Field::Model) {
                 out.fields.put(e);
             }
         }
@@ -203,46 +205,57 @@ pub(crate) fn combine_clients(clients: Vec<ReadFields>, own_model: bool, out: &m
     }
     // Runs that differ only in concurrency, and in a matching number of prompts, are one benchmark with a list. The
     // same applies to runs that differ only in the rate.
-    let looped = runs.len() > 1 && runs.iter().all(|r| r.int("concurrency").is_some());
-    let rated = !looped && runs.len() > 1 && runs.iter().all(|r| r.has("request_rate"));
+    let looped = runs.len() > 1 && runs.iter().all(|r| r.int(Field::Concurrency).is_some());
+    let rated = !looped && runs.len() > 1 && runs.iter().all(|r| r.has(Field::RequestRate));
     let without = |f: &Fields| {
         let mut f = f.clone();
-        f.remove("concurrency");
+        f.remove(Field::Concurrency);
         if looped {
-            f.remove("num_prompts");
+            f.remove(Field::NumPrompts);
         }
         if rated {
-            f.remove("request_rate");
+            f.remove(Field::RequestRate);
         }
-        f.iter().map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>()
+        f.iter().map(|e| (e.key, e.value.clone())).collect::<Vec<_>>()
     };
     if let Some(first) = runs.first().cloned() {
         let base = without(&first);
         if runs.iter().all(|r| without(r) == base) {
             let several = |value: &Json| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
-            let all = |key: &str| -> Vec<Json> {
+            let all = |key: Field| -> Vec<Json> {
                 runs.iter().filter_map(|r| r.entry(key)).flat_map(|e| several(&e.value)).collect()
             };
             let shared =
-                |key: &str| runs.iter().all(|r| r.entry(key).map(|e| &e.value) == first.entry(key).map(|e| &e.value));
-            for e in first.iter().filter(|e| e.key != "concurrency" && shared(&e.key)) {
-                out.fields.set(&format!("benchmark.{}", e.key), e.value.clone(), e.at);
+                |key: Field| runs.iter().all(|r| r.entry(key).map(|e| &e.value) == first.entry(key).map(|e| &e.value));
+            for e in first.iter().filter(|e| e.key != Field::Concurrency && shared(e.key)) {
+                set_for_job(e, &mut out.fields);
             }
-            let list = all("concurrency");
+            let list = all(Field::Concurrency);
             if list.iter().all(Json::is_i64) && !list.is_empty() {
-                out.fields.set("benchmark.concurrency", json!(list), first.at("concurrency"));
+                out.fields.set(Field::BenchmarkConcurrency, json!(list), first.at(Field::Concurrency));
             }
-            if rated && !shared("request_rate") {
-                out.fields.set("benchmark.request_rate", json!(all("request_rate")), first.at("request_rate"));
+            if rated && !shared(Field::RequestRate) {
+                out.fields.set(
+                    Field::BenchmarkRequestRate,
+                    json!(all(Field::RequestRate)),
+                    first.at(Field::RequestRate),
+                );
             }
             // The variants state which number of prompts belongs to which concurrency.
-            if !shared("num_prompts") {
+            if !shared(Field::NumPrompts) {
                 out.variants.extend(runs);
             }
             return;
         }
     }
     out.variants.extend(runs);
+}
+
+/// Sets a setting of the client for the whole job.
+pub(crate) fn set_for_job(entry: &Entry, job: &mut Fields) {
+    if let Some(field) = entry.key.in_benchmark() {
+        job.set(field, entry.value.clone(), entry.at);
+    }
 }
 
 /// Names of the arguments that a script requires, from its usage text, where they are in angle brackets.

@@ -1,5 +1,6 @@
 //! Megatron-Bridge: recipes with overrides, and its performance scripts.
 
+use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
@@ -8,10 +9,10 @@ use crate::import::value::Node;
 
 /// Reads the commands `run_recipe.py`, `run_script.py`, `setup_experiment.py` and similar ones.
 pub(crate) fn command(script: &str, args: &Args, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "megatron-bridge", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "megatron-bridge", 0);
     if script == "setup_experiment.py" {
-        out.fields.set("launcher", "nemo-run", 0);
+        out.fields.set(Field::Launcher, "nemo-run", 0);
     }
     // A script with a single recipe has its name: `pretrain_qwen3_30b_a3b.py`.
     let stem = script.trim_end_matches(".py");
@@ -38,7 +39,7 @@ pub(crate) fn command(script: &str, args: &Args, out: &mut ReadFields) {
 pub(crate) fn setting(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
         "mixed_precision" => mixed(node, out),
-        "sequence_length" => out.int("seq_len", node),
+        "sequence_length" => out.int(Field::SeqLen, node),
         key => super::megatron::flag(key, node, out),
     }
 }
@@ -53,21 +54,21 @@ fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         }
         "model_recipe_name" => super::model(out, node),
         "model" | "hf_path" | "hf_model_path" => super::model(out, node),
-        "sl" => out.int("seq_len", node),
+        "sl" => out.int(Field::SeqLen, node),
         "rl" | "recompute_num_layers" => {
             if node.int().is_some_and(|n| n > 0) {
-                out.fields.set_implied("recompute", "full", node.line);
+                out.fields.set_implied(Field::Recompute, "full", node.line);
             }
             super::megatron::flag("recompute_num_layers", node, out)
         }
         "ol" | "activation_offload_layers" => {
             if node.int().is_some_and(|n| n > 0) {
-                out.set("offload_activations", true, node.line);
+                out.set(Field::OffloadActivations, true, node.line);
             }
             true
         }
         "recompute_modules" => {
-            out.fields.set_implied("recompute", "selective", node.line);
+            out.fields.set_implied(Field::Recompute, "selective", node.line);
             super::megatron::flag("recompute_modules", node, out)
         }
         "moe_a2a_overlap" => super::megatron::flag("overlap_moe_expert_parallel_comm", node, out),
@@ -77,15 +78,15 @@ fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "gpu" | "g" => {
             if let Some(t) = node.text() {
                 let label = names::accelerator_in(&t).map_or_else(|| t.to_uppercase(), str::to_owned);
-                out.set("accelerator", label, node.line);
+                out.set(Field::Accelerator, label, node.line);
             } else {
                 out.record_unset_variables(node);
             }
             true
         }
-        "num_gpus" | "ng" => out.int("num_accelerators", node),
-        "gpus_per_node" | "gn" => out.int("accelerators_per_node", node),
-        "num_nodes" => out.int("nodes", node),
+        "num_gpus" | "ng" => out.int(Field::NumAccelerators, node),
+        "gpus_per_node" | "gn" => out.int(Field::AcceleratorsPerNode, node),
+        "num_nodes" => out.int(Field::Nodes, node),
         "compute_dtype" | "c" => {
             if let Some(t) = node.text() {
                 compute(&t, node.line, out);
@@ -93,18 +94,18 @@ fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             true
         }
         "fp8_recipe" | "fr" => super::megatron::flag("fp8_recipe", node, out),
-        "tp" => out.int("tp", node),
-        "pp" => out.int("pp", node),
-        "cp" => out.int("cp", node),
-        "vp" | "vpp" => out.int("vpp", node),
-        "ep" => out.int("ep", node),
-        "et" | "etp" => out.int("etp", node),
-        "mb" | "mbs" => out.int("micro_batch", node),
-        "gb" | "gbs" => out.int("global_batch", node),
-        "time_limit" | "t" => out.text("slurm.time", node),
-        "partition" | "p" => out.text("slurm.partition", node),
-        "account" | "a" => out.text("slurm.account", node),
-        "peft_scheme" | "peft" => out.text("adapter", node),
+        "tp" => out.int(Field::Tp, node),
+        "pp" => out.int(Field::Pp, node),
+        "cp" => out.int(Field::Cp, node),
+        "vp" | "vpp" => out.int(Field::Vpp, node),
+        "ep" => out.int(Field::Ep, node),
+        "et" | "etp" => out.int(Field::Etp, node),
+        "mb" | "mbs" => out.int(Field::MicroBatch, node),
+        "gb" | "gbs" => out.int(Field::GlobalBatch, node),
+        "time_limit" | "t" => out.text(Field::SlurmTime, node),
+        "partition" | "p" => out.text(Field::SlurmPartition, node),
+        "account" | "a" => out.text(Field::SlurmAccount, node),
+        "peft_scheme" | "peft" => out.text(Field::Adapter, node),
         "dataset"
         | "step_func"
         | "offline"
@@ -126,9 +127,9 @@ fn mixed(node: &Node, out: &mut ReadFields) -> bool {
         .into_iter()
         .find(|(word, _)| text.contains(word));
     if text.contains("current_scaling") {
-        out.set("fp8_recipe", "current_scaling", node.line);
+        out.set(Field::Fp8Recipe, "current_scaling", node.line);
     }
-    found.is_some_and(|(_, precision)| out.set("precision", precision, node.line))
+    found.is_some_and(|(_, precision)| out.set(Field::Precision, precision, node.line))
 }
 
 /// Reads a compute precision such as `bf16`, `fp8_cs`, `fp8_mx` or `nvfp4`.
@@ -136,12 +137,12 @@ fn compute(t: &str, at: u32, out: &mut ReadFields) {
     let low = t.to_ascii_lowercase();
     match low.split_once('_') {
         Some(("fp8", recipe)) => {
-            out.set("precision", "fp8", at);
+            out.set(Field::Precision, "fp8", at);
             super::megatron::flag("fp8_recipe", &Node::str(recipe, at), out);
         }
         _ => {
             if let Some(p) = names::precision(&low) {
-                out.set("precision", p, at);
+                out.set(Field::Precision, p, at);
             }
         }
     }
@@ -155,18 +156,18 @@ pub(crate) fn recipe(name: &str, at: u32, out: &mut ReadFields) {
         Some((i, _)) => (stem.get(..i).unwrap_or(stem), stem.get(i..).unwrap_or("")),
         None => (stem, ""),
     };
-    out.fields.set_implied("model", model, at);
+    out.fields.set_implied(Field::Model, model, at);
     let low = format!("{rest}_");
     let found = [("mxfp8", "mxfp8"), ("nvfp4", "fp4"), ("fp8", "fp8"), ("bf16", "bf16"), ("muon", "bf16")]
         .iter()
         .find(|(w, _)| low.contains(&format!("_{w}_")));
     if let Some((_, p)) = found {
-        out.set("precision", *p, at);
+        out.set(Field::Precision, *p, at);
     }
     if low.contains("current_scaling") {
-        out.set("fp8_recipe", "current_scaling", at);
+        out.set(Field::Fp8Recipe, "current_scaling", at);
     }
     if low.contains("_lora") || low.contains("_peft") {
-        out.set("adapter", "lora", at);
+        out.set(Field::Adapter, "lora", at);
     }
 }

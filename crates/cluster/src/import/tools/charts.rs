@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::{Fields, ReadFields};
 use crate::import::value::{Node, Value};
@@ -29,9 +30,9 @@ pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>)
         return None;
     }
     (!out.fields.is_empty()).then(|| {
-        out.fields.set_implied("manifest", "helm values", 0);
+        out.fields.set_implied(Field::Manifest, "helm values", 0);
         if let Some((a, at)) = pod::requested_accelerator(d) {
-            out.fields.set_implied("accelerator", a, at);
+            out.fields.set_implied(Field::Accelerator, a, at);
         }
         out
     })
@@ -62,25 +63,25 @@ fn container_values(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>,
     let Some(pod) = pod::read(&container, None, env, files).filter(|pod| pod.engine.is_some()) else { return false };
     *out = pod.out;
     if let Some(n) = d.first(&["model.name", "model.id", "model", "modelName", "modelId"])
-        && !out.fields.has("model")
+        && !out.fields.has(Field::Model)
         && n.raw().is_some()
     {
         super::model(out, n);
     }
     if let Some(n) = copies {
-        out.int("replicas", n);
+        out.int(Field::Replicas, n);
     }
     if let Some((n, at)) = pod.gpus {
-        out.fields.remove("num_accelerators");
-        out.fields.set("accelerators_per_replica", n, at);
+        out.fields.remove(Field::NumAccelerators);
+        out.fields.set(Field::AcceleratorsPerReplica, n, at);
     }
     true
 }
 
 /// Reads the values of NVIDIA's chart with a single container.
 fn nim_values(d: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "serving", d.line);
-    out.fields.set("framework", Engine::Nim.framework(), d.line);
+    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Framework, Engine::Nim.framework(), d.line);
     if let Some(n) = d.at("model.name") {
         super::model(out, n);
     }
@@ -93,23 +94,23 @@ fn nim_values(d: &Node, out: &mut ReadFields) {
         }
     }
     if let Some(n) = d.get("replicaCount") {
-        out.int("replicas", n);
+        out.int(Field::Replicas, n);
     }
     if let Some((n, at)) = pod::gpus(d) {
-        out.fields.set("accelerators_per_replica", n, at);
+        out.fields.set(Field::AcceleratorsPerReplica, n, at);
     }
     Engine::Nim.finish(out);
 }
 
 pub(crate) fn recipe_values(d: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "serving", d.line);
-    out.fields.set("framework", "vllm", d.line);
-    out.fields.set("manifest", "helm values", d.line);
+    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Framework, "vllm", d.line);
+    out.fields.set(Field::Manifest, "helm values", d.line);
     for (path, key) in [
-        ("model.tp_size", "tp"),
-        ("model.pp_size", "pp"),
-        ("vllm.replicaCount", "replicas"),
-        ("job.gpus", "num_accelerators"),
+        ("model.tp_size", Field::Tp),
+        ("model.pp_size", Field::Pp),
+        ("vllm.replicaCount", Field::Replicas),
+        ("job.gpus", Field::NumAccelerators),
     ] {
         if let Some(n) = d.at(path) {
             out.int(key, n);
@@ -133,7 +134,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
             super::model(&mut o, n);
         }
         if let Some(n) = m.get("replicaCount") {
-            o.int("replicas", n);
+            o.int(Field::Replicas, n);
         }
         for (k, v) in m.get("vllmConfig").map(Node::map).unwrap_or(&[]) {
             if k == "extraArgs" {
@@ -147,32 +148,32 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
         }
         Engine::Vllm.finish(&mut o);
         if let Some(g) = m.get("requestGPU").and_then(Node::int) {
-            let all = g.saturating_mul(o.fields.int("replicas").unwrap_or(1));
-            o.fields.set("num_accelerators", all, m.get("requestGPU").map_or(0, |n| n.line));
+            let all = g.saturating_mul(o.fields.int(Field::Replicas).unwrap_or(1));
+            o.fields.set(Field::NumAccelerators, all, m.get("requestGPU").map_or(0, |n| n.line));
         }
         let r = m.at("lmcacheConfig.kvRole").and_then(Node::text).as_deref().and_then(role).or_else(|| role(&name));
         entries.push((name, r, o));
     }
-    out.fields.set("kind", "serving", list.line);
-    out.fields.set("framework", "vllm", list.line);
-    out.fields.set("manifest", "helm values", list.line);
+    out.fields.set(Field::Kind, "serving", list.line);
+    out.fields.set(Field::Framework, "vllm", list.line);
+    out.fields.set(Field::Manifest, "helm values", list.line);
     let disaggregated = entries.iter().any(|e| e.1 == Some("prefill")) && entries.iter().any(|e| e.1 == Some("decode"));
-    let total = entries.iter().try_fold(0_i64, |acc, e| acc.checked_add(e.2.fields.int("num_accelerators")?));
+    let total = entries.iter().try_fold(0_i64, |acc, e| acc.checked_add(e.2.fields.int(Field::NumAccelerators)?));
     if disaggregated {
         for (_, r, o) in &entries {
             if let Some(r) = r {
                 out.roles.push(((*r).to_owned(), o.fields.clone()));
             }
         }
-        let same = |k: &str| {
+        let same = |k: Field| {
             let v: Vec<_> = out.roles.iter().map(|(_, f)| f.entry(k).map(|e| e.value.clone())).collect();
             v.first().cloned().flatten().filter(|x| v.iter().all(|y| y.as_ref() == Some(x)))
         };
-        if let Some(v) = same("prefix_caching") {
-            let at = out.roles.first().map_or(0, |(_, f)| f.at("prefix_caching"));
-            out.fields.set("prefix_caching", v, at);
+        if let Some(v) = same(Field::PrefixCaching) {
+            let at = out.roles.first().map_or(0, |(_, f)| f.at(Field::PrefixCaching));
+            out.fields.set(Field::PrefixCaching, v, at);
             for (_, f) in &mut out.roles {
-                f.remove("prefix_caching");
+                f.remove(Field::PrefixCaching);
             }
         }
         settle_roles(out);
@@ -181,7 +182,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
     } else {
         for (name, _, o) in &entries {
             let mut v = Fields::default();
-            v.set("name", name.as_str(), 0);
+            v.set(Field::Name, name.as_str(), 0);
             v.copy_missing(&o.fields);
             out.variants.push(v);
         }
@@ -190,15 +191,15 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
         out.strange.append(&mut o.strange);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.set_implied("num_accelerators", n, list.line);
+        out.fields.set_implied(Field::NumAccelerators, n, list.line);
     }
 }
 
 /// Reads llm-d's model service: prefill and decode workers with containers and parallelism.
 pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) {
-    out.fields.set("kind", "serving", d.line);
-    out.fields.set("framework", "vllm", d.line);
-    out.fields.set("manifest", "helm values", d.line);
+    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Framework, "vllm", d.line);
+    out.fields.set(Field::Manifest, "helm values", d.line);
     if let Some(n) = d.first(&["modelArtifacts.name", "modelArtifacts.uri"]) {
         super::model(out, n);
     }
@@ -211,19 +212,19 @@ pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Loo
         let p = pod::containers(n).into_iter().find_map(|c| pod::read(c, Some(Engine::Vllm), env, files));
         let (mut o, gpu) = p.map_or((ReadFields::default(), None), |p| (p.out, p.gpus));
         if let Some(v) = n.get("replicas") {
-            o.int("replicas", v);
+            o.int(Field::Replicas, v);
         }
-        for (path, key) in [("parallelism.tensor", "tp"), ("parallelism.data", "dp")] {
+        for (path, key) in [("parallelism.tensor", Field::Tp), ("parallelism.data", Field::Dp)] {
             if let Some(v) = n.at(path) {
                 o.int(key, v);
             }
         }
         Engine::Vllm.finish(&mut o);
-        let per = gpu.map(|g| g.0).or(o.fields.int("tp"));
-        let count = per.and_then(|g| g.checked_mul(o.fields.int("replicas").unwrap_or(1)));
+        let per = gpu.map(|g| g.0).or(o.fields.int(Field::Tp));
+        let count = per.and_then(|g| g.checked_mul(o.fields.int(Field::Replicas).unwrap_or(1)));
         total = total.zip(count).and_then(|(a, b)| a.checked_add(b));
         out.strange.append(&mut o.strange);
-        o.fields.remove("num_accelerators");
+        o.fields.remove(Field::NumAccelerators);
         out.roles.push((half.to_owned(), o.fields));
     }
     if out.roles.len() == 1 {
@@ -234,6 +235,6 @@ pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Loo
         settle_roles(out);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.set_implied("num_accelerators", n, d.line);
+        out.fields.set_implied(Field::NumAccelerators, n, d.line);
     }
 }

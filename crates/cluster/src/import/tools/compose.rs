@@ -1,5 +1,6 @@
 //! docker-compose files.
 
+use crate::import::Field;
 use crate::import::argv;
 use crate::import::fields::{Entry, ReadFields};
 use crate::import::shell::Text;
@@ -16,12 +17,11 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
             servers.push((name.clone(), o));
         }
     }
-    let copies: Vec<i64> = servers.iter_mut().map(|(_, o)| o.fields.remove("replicas").map_or(1, copies_of)).collect();
+    let copies: Vec<i64> =
+        servers.iter_mut().map(|(_, o)| o.fields.remove(Field::Replicas).map_or(1, copies_of)).collect();
     let all = copies.iter().fold(0_i64, |all, n| all.saturating_add(*n));
     let Some((_, first)) = servers.first().cloned() else { return };
-    let key = |o: &ReadFields| {
-        o.fields.iter().filter(|e| e.key != "devices").map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>()
-    };
+    let key = |o: &ReadFields| o.fields.iter().map(|e| (e.key, e.value.clone())).collect::<Vec<_>>();
     for (_, o) in &servers {
         for m in &o.missing {
             if !out.missing.iter().any(|(n, _)| *n == m.0) {
@@ -34,51 +34,52 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     if !out.missing.is_empty() {
         let names: Vec<String> = out.missing.iter().map(|(n, _)| n.clone()).collect();
         let at = out.missing.first().map_or(0, |m| m.1);
-        out.fields.set("required_env", names, at);
+        out.fields.set(Field::RequiredEnv, names, at);
     }
     if alike {
         out.fields.copy_missing(&first.fields);
-        out.fields.set("replicas", all, doc.get("services").map_or(0, |n| n.line));
+        out.fields.set(Field::Replicas, all, doc.get("services").map_or(0, |n| n.line));
         // A Neuron device has several cores, and tensor parallelism counts cores instead of devices.
-        if let Some(n) = first.fields.int("devices_per_replica") {
-            let at = first.fields.at("devices_per_replica");
-            if first.fields.int("tp").is_none_or(|tp| tp <= n) {
-                out.fields.set_implied("num_accelerators", n.saturating_mul(all), at);
+        if let Some(n) = first.fields.int(Field::DevicesPerReplica) {
+            let at = first.fields.at(Field::DevicesPerReplica);
+            if first.fields.int(Field::Tp).is_none_or(|tp| tp <= n) {
+                out.fields.set_implied(Field::NumAccelerators, n.saturating_mul(all), at);
             }
         }
         return;
     }
-    for k in ["kind", "framework", "accelerator"] {
+    for k in [Field::Kind, Field::Framework, Field::Accelerator] {
         if let Some(e) = first.fields.entry(k) {
             out.fields.put(e.clone());
         }
     }
     for (_, o) in &mut servers {
-        if let Some(e) = o.fields.remove("devices_per_replica") {
-            o.fields.set("num_accelerators", e.value, e.at);
+        if let Some(e) = o.fields.remove(Field::DevicesPerReplica) {
+            o.fields.set(Field::NumAccelerators, e.value, e.at);
         }
     }
-    let plays = |(_, o): &(String, ReadFields), role: &str| o.fields.str("role") == Some(role);
+    let plays = |(_, o): &(String, ReadFields), role: &str| o.fields.str(Field::Role) == Some(role);
     if ["prefill", "decode"].iter().all(|role| servers.iter().any(|s| plays(s, role))) {
-        let halves = servers.into_iter().filter_map(|(_, o)| Some((o.fields.str("role")?.to_owned(), o)));
+        let halves = servers.into_iter().filter_map(|(_, o)| Some((o.fields.str(Field::Role)?.to_owned(), o)));
         roles::disaggregated(halves.collect(), out);
         return;
     }
     let mut total = Some(0_i64);
     for ((name, mut o), copies) in servers.into_iter().zip(copies) {
-        o.fields.remove("kind");
-        o.fields.remove("framework");
+        o.fields.remove(Field::Kind);
+        o.fields.remove(Field::Framework);
         if copies > 1 {
-            o.fields.set("replicas", copies, 0);
+            o.fields.set(Field::Replicas, copies, 0);
         }
-        total = total.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b.checked_mul(copies)?));
+        total =
+            total.zip(o.fields.int(Field::NumAccelerators)).and_then(|(a, b)| a.checked_add(b.checked_mul(copies)?));
         let mut v = crate::import::fields::Fields::default();
-        v.set("name", name, 0);
+        v.set(Field::Name, name, 0);
         v.copy_missing(&o.fields);
         out.variants.push(v);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.set_implied("num_accelerators", n, doc.line);
+        out.fields.set_implied(Field::NumAccelerators, n, doc.line);
     }
 }
 
@@ -96,8 +97,8 @@ fn service(s: &Node) -> Option<ReadFields> {
     let env: Vec<(String, Node)> = environment(s.get("environment"));
     let program = crate::import::program::find(&argv_text);
     if image.contains("ollama/ollama") {
-        out.fields.set("kind", "serving", s.line);
-        out.fields.set("framework", "ollama", s.get("image").map_or(s.line, |n| n.line));
+        out.fields.set(Field::Kind, "serving", s.line);
+        out.fields.set(Field::Framework, "ollama", s.get("image").map_or(s.line, |n| n.line));
         for (k, v) in &env {
             super::ollama::environment(k, v, &mut out);
         }
@@ -116,8 +117,8 @@ fn service(s: &Node) -> Option<ReadFields> {
         None => argv::parse(&argv_text),
     };
     engine.command(&args, &mut out);
-    out.fields.set("kind", "serving", s.line);
-    out.fields.set("framework", engine.framework(), s.get("image").map_or(s.line, |n| n.line));
+    out.fields.set(Field::Kind, "serving", s.line);
+    out.fields.set(Field::Framework, engine.framework(), s.get("image").map_or(s.line, |n| n.line));
     for (k, v) in &env {
         if let Some(key) = k.strip_prefix("SM_ON_").or(k.strip_prefix("SM_VLLM_")).or(k.strip_prefix("VLLM_ARG_")) {
             engine.flag(&key.to_ascii_lowercase(), v, &mut out);
@@ -129,16 +130,16 @@ fn service(s: &Node) -> Option<ReadFields> {
         if matches!(k.as_str(), "CUDA_VISIBLE_DEVICES" | "NVIDIA_VISIBLE_DEVICES" | "HIP_VISIBLE_DEVICES")
             && let Some(t) = v.text().filter(|t| t != "all")
         {
-            out.fields.set("devices_per_replica", t.split(',').count() as i64, v.line);
+            out.fields.set(Field::DevicesPerReplica, t.split(',').count() as i64, v.line);
         }
     }
     engine.image(&image, s.get("image").map_or(s.line, |n| n.line), &mut out);
     engine.finish(&mut out);
     devices(s, &mut out);
-    if !out.fields.has("devices_per_replica") {
+    if !out.fields.has(Field::DevicesPerReplica) {
         engine.count(&mut out);
-        if let Some(e) = out.fields.remove("num_accelerators") {
-            out.fields.set_implied("devices_per_replica", e.value, e.at);
+        if let Some(e) = out.fields.remove(Field::NumAccelerators) {
+            out.fields.set_implied(Field::DevicesPerReplica, e.value, e.at);
         }
     }
     Some(out)
@@ -146,18 +147,18 @@ fn service(s: &Node) -> Option<ReadFields> {
 
 fn devices(s: &Node, out: &mut ReadFields) {
     if let Some(n) = s.at("deploy.replicas").or(s.get("scale")) {
-        out.int("replicas", n);
+        out.int(Field::Replicas, n);
     }
     let listed = s.get("devices").map(Node::list).unwrap_or(&[]);
     let neuron = listed.iter().filter(|n| n.text().is_some_and(|t| t.starts_with("/dev/neuron"))).count();
     if neuron > 0 {
-        out.fields.set("devices_per_replica", neuron as i64, listed.first().map_or(0, |n| n.line));
+        out.fields.set(Field::DevicesPerReplica, neuron as i64, listed.first().map_or(0, |n| n.line));
     }
     for d in s.at("deploy.resources.reservations.devices").map(Node::list).unwrap_or(&[]) {
         if let Some(n) = d.get("count").and_then(Node::int) {
-            out.fields.set("devices_per_replica", n, d.line);
+            out.fields.set(Field::DevicesPerReplica, n, d.line);
         } else if let Some(ids) = d.get("device_ids") {
-            out.fields.set("devices_per_replica", ids.list().len() as i64, ids.line);
+            out.fields.set(Field::DevicesPerReplica, ids.list().len() as i64, ids.line);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! DeepSpeed configurations, and GPT-NeoX, which is based on them.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
@@ -23,22 +24,22 @@ pub(crate) fn is_neox(doc: &Node) -> bool {
 pub(crate) fn keys(doc: &Node, out: &mut ReadFields) {
     let get = |path: &str| doc.at(path);
     if let Some(n) = get("train_micro_batch_size_per_gpu") {
-        out.int("micro_batch", n);
+        out.int(Field::MicroBatch, n);
     }
     if let Some(n) = get("train_batch_size") {
-        out.int("global_batch", n);
+        out.int(Field::GlobalBatch, n);
     }
     if let Some(n) = doc.first(&["gradient_accumulation_steps", "gas"]) {
-        out.int("grad_accum", n);
+        out.int(Field::GradAccum, n);
     }
     if let Some(n) = get("zero_optimization.stage") {
         super::zero_stage(out, n);
     }
-    for (path, key) in [("offload_optimizer", "offload_optimizer"), ("offload_param", "offload_params")] {
+    for (path, key) in [("offload_optimizer", Field::OffloadOptimizer), ("offload_param", Field::OffloadParams)] {
         if let Some(n) = get(&format!("zero_optimization.{path}.device")) {
             match n.shown().as_deref() {
                 Some("none") | None => {
-                    if key == "offload_params" {
+                    if key == Field::OffloadParams {
                         out.set(key, false, n.line);
                     } else {
                         out.set(key, "none", n.line);
@@ -51,10 +52,10 @@ pub(crate) fn keys(doc: &Node, out: &mut ReadFields) {
         }
     }
     if let Some(n) = get("activation_checkpointing.cpu_checkpointing").filter(|n| n.switch() == Some(true)) {
-        out.set("offload_activations", true, n.line);
+        out.set(Field::OffloadActivations, true, n.line);
     }
     if get("zero_optimization.cpu_offload").and_then(Node::switch) == Some(true) {
-        out.set("offload_optimizer", "cpu", get("zero_optimization.cpu_offload").map_or(0, |n| n.line));
+        out.set(Field::OffloadOptimizer, "cpu", get("zero_optimization.cpu_offload").map_or(0, |n| n.line));
     }
     for (name, word) in [("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")] {
         let Some(n) = get(name) else { continue };
@@ -63,7 +64,7 @@ pub(crate) fn keys(doc: &Node, out: &mut ReadFields) {
             // GPT-NeoX states another half precision inside the section.
             let typed = n.get("type").and_then(Node::text);
             let word = typed.as_deref().and_then(names::precision).unwrap_or(word);
-            out.set("precision", word, on.line);
+            out.set(Field::Precision, word, on.line);
         }
     }
     if let Some(n) = get("precision") {
@@ -72,27 +73,27 @@ pub(crate) fn keys(doc: &Node, out: &mut ReadFields) {
     if let Some(n) = get("optimizer.type")
         && let Some(t) = n.text()
     {
-        out.set("optimizer", names::optimizer(&t), n.line);
+        out.set(Field::Optimizer, names::optimizer(&t), n.line);
     }
     if let Some(n) = doc.first(&["tensor_parallel.autotp_size", "tensor_parallel.tp_size"]) {
-        out.int("tp", n);
+        out.int(Field::Tp, n);
     }
     if let Some(n) = get("sequence_parallel_size") {
-        out.int("ulysses_sp", n);
+        out.int(Field::UlyssesSp, n);
     }
 }
 
 /// Reads a DeepSpeed configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "deepspeed", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "deepspeed", 0);
     keys(doc, out);
 }
 
 /// Reads a GPT-NeoX configuration, whose keys have dashes or underscores.
 pub(crate) fn neox(raw: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "gpt-neox", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "gpt-neox", 0);
     let mut doc = raw.clone();
     if let crate::import::value::Value::Map(m) = &mut doc.value {
         for (k, _) in m.iter_mut() {
@@ -105,19 +106,19 @@ pub(crate) fn neox(raw: &Node, out: &mut ReadFields) {
             "pipe_parallel_size" => {
                 // Zero disables pipeline parallelism.
                 match v.int() {
-                    Some(0) => out.set("pp", 1, v.line),
-                    _ => out.int("pp", v),
+                    Some(0) => out.set(Field::Pp, 1, v.line),
+                    _ => out.int(Field::Pp, v),
                 };
             }
             "model_parallel_size" => {
-                out.int("tp", v);
+                out.int(Field::Tp, v);
             }
             "checkpoint_activations" => {
                 let word = if v.switch() == Some(true) { "full" } else { "none" };
-                out.set("recompute", word, v.line);
+                out.set(Field::Recompute, word, v.line);
             }
             "num_gpus" | "global_num_gpus" => {
-                out.int("num_accelerators", v);
+                out.int(Field::NumAccelerators, v);
             }
             "num_layers"
             | "hidden_size"

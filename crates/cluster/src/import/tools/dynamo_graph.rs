@@ -1,5 +1,6 @@
 //! The first format of Dynamo graphs: one section per component, and shared settings in `Common`.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::value::Node;
 
@@ -20,9 +21,9 @@ fn workers(doc: &Node) -> impl Iterator<Item = (&str, &Node)> {
 /// Reads the graph.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let engine = workers(doc).find_map(|(name, _)| Engine::named(name)).unwrap_or(Engine::Vllm);
-    out.fields.set("kind", "serving", doc.line);
-    out.fields.set("framework", engine.framework(), doc.line);
-    out.fields.set("orchestrator", "dynamo", doc.line);
+    out.fields.set(Field::Kind, "serving", doc.line);
+    out.fields.set(Field::Framework, engine.framework(), doc.line);
+    out.fields.set(Field::Orchestrator, "dynamo", doc.line);
     let mut total = Some(0_i64);
     let mut parts: Vec<(Option<&'static str>, ReadFields)> = Vec::new();
     for (name, section) in workers(doc) {
@@ -48,7 +49,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         engine.finish(&mut o);
         let count = section.at("ServiceArgs.workers");
         if let Some(n) = count {
-            o.int("workers", n);
+            o.int(Field::Workers, n);
         }
         let devices = section.at("ServiceArgs.resources.gpu").and_then(Node::int);
         let all = devices.and_then(|d| d.checked_mul(count.and_then(Node::int).unwrap_or(1)));
@@ -59,12 +60,12 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let disaggregated = parts.iter().any(|(r, _)| *r == Some("prefill")) && parts.len() > 1;
     for (r, mut o) in parts {
         out.strange.append(&mut o.strange);
-        o.fields.remove("num_accelerators");
+        o.fields.remove(Field::NumAccelerators);
         if disaggregated {
             out.roles.push((r.unwrap_or("decode").to_owned(), o.fields));
         } else {
-            if let Some(n) = o.fields.remove("workers") {
-                o.fields.set("replicas", n.value, n.at);
+            if let Some(n) = o.fields.remove(Field::Workers) {
+                o.fields.set(Field::Replicas, n.value, n.at);
             }
             out.fields.copy_missing(&o.fields);
         }
@@ -73,6 +74,6 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         settle_roles(out);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.set_implied("num_accelerators", n, doc.line);
+        out.fields.set_implied(Field::NumAccelerators, n, doc.line);
     }
 }

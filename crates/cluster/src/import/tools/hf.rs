@@ -1,5 +1,6 @@
 //! Flags of scripts based on Hugging Face's Trainer, DeepSpeed-Chat, Gaudi, and small FSDP scripts.
 
+use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
@@ -25,22 +26,22 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         | "train_micro_batch_size_per_gpu"
         | "micro_batch_size_per_gpu"
         | "local_batch_size"
-        | "batch_size_training" => out.int("micro_batch", node),
+        | "batch_size_training" => out.int(Field::MicroBatch, node),
         // In the small scripts that have this flag, it is the batch per rank.
         "train_batch_size" | "batch_size" | "train_batch" => {
-            if !out.fields.has("micro_batch") {
-                out.int("micro_batch", node);
+            if !out.fields.has(Field::MicroBatch) {
+                out.int(Field::MicroBatch, node);
             }
             true
         }
-        "global_batch_size" | "global_train_batch_size" => out.int("global_batch", node),
-        "gradient_accumulation_steps" | "grad_accum_steps" => out.int("grad_accum", node),
+        "global_batch_size" | "global_train_batch_size" => out.int(Field::GlobalBatch, node),
+        "gradient_accumulation_steps" | "grad_accum_steps" => out.int(Field::GradAccum, node),
         "max_seq_len" | "max_seq_length" | "max_length" | "model_max_length" | "cutoff_len" | "block_size"
         | "seq_length" | "seq_len" | "sequence_len" | "max_context_width" | "context_length" => {
             if key == "max_context_width" {
-                out.int("architecture.max_position_embeddings", node);
+                out.int(Field::ArchitectureMaxPositionEmbeddings, node);
             }
-            out.int("seq_len", node)
+            out.int(Field::SeqLen, node)
         }
         "zero_stage" | "actor_zero_stage" => super::zero_stage(out, node),
         "gradient_checkpointing"
@@ -48,12 +49,12 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         | "use_gradient_checkpointing"
         | "activation_checkpointing"
         | "enable_gradient_checkpointing" => match node.switch() {
-            Some(true) => out.set("recompute", "full", node.line),
-            Some(false) => out.set("recompute", "none", node.line),
+            Some(true) => out.set(Field::Recompute, "full", node.line),
+            Some(false) => out.set(Field::Recompute, "none", node.line),
             // axolotl offloads the inputs of the layers.
             None if matches!(node.text().as_deref(), Some("offload" | "offload_disk" | "unsloth")) => {
-                out.fields.set("offload_activations", true, node.line);
-                out.set("recompute", "full", node.line)
+                out.fields.set(Field::OffloadActivations, true, node.line);
+                out.set(Field::Recompute, "full", node.line)
             }
             None => true,
         },
@@ -62,14 +63,14 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         // Precision of the trained weights; a stated compute precision takes precedence.
         "torch_dtype" => {
             if let Some(p) = node.text().as_deref().and_then(names::precision) {
-                out.fields.set_implied("precision", p, node.line);
+                out.fields.set_implied(Field::Precision, p, node.line);
             }
             true
         }
         "deepspeed" | "deepspeed_config" | "ds_config" => {
             if let Some(t) = node.text() {
                 if let Some(z) = super::zero_in_name(&t) {
-                    out.fields.set_implied("sharding", z, node.line);
+                    out.fields.set_implied(Field::Sharding, z, node.line);
                 }
                 out.references.push((t, node.line));
             }
@@ -84,87 +85,87 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
                 super::fsdp_strategy(out, &Node::str(w, node.line));
             }
             if t.contains("offload") {
-                out.set("offload_params", "cpu", node.line);
+                out.set(Field::OffloadParams, "cpu", node.line);
             }
             true
         }
         "sharding_strategy" | "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
         "enable_fsdp" | "use_fsdp" => {
             if node.switch() == Some(true) {
-                out.fields.set_implied("sharding", "zero3", node.line);
+                out.fields.set_implied(Field::Sharding, "zero3", node.line);
             }
             true
         }
         "pure_bf16" => half(out, "bf16", node),
-        "peft_method" => out.text("adapter", node),
+        "peft_method" => out.text(Field::Adapter, node),
         "fsdp_activation_checkpointing" => flag("gradient_checkpointing", node, out),
-        "offload_activations" | "activation_offloading" => out.flag("offload_activations", node),
+        "offload_activations" | "activation_offloading" => out.flag(Field::OffloadActivations, node),
         "offload" | "offload_optimizer" => {
             if node.switch() == Some(true) {
-                out.set("offload_optimizer", "cpu", node.line)
+                out.set(Field::OffloadOptimizer, "cpu", node.line)
             } else {
                 true
             }
         }
         "optim" | "optimizer" => {
             if let Some(t) = node.text() {
-                out.set("optimizer", names::optimizer(&t), node.line);
+                out.set(Field::Optimizer, names::optimizer(&t), node.line);
             }
             true
         }
         "adam_beta1" | "adam_beta2" | "adam_epsilon" => {
-            out.fields.set_implied("optimizer", "adam", node.line);
+            out.fields.set_implied(Field::Optimizer, "adam", node.line);
             true
         }
         "lora_dim" | "actor_lora_dim" => {
             if node.int() != Some(0) {
-                out.int("lora_rank", node);
-                out.set("adapter", "lora", node.line)
+                out.int(Field::LoraRank, node);
+                out.set(Field::Adapter, "lora", node.line)
             } else {
                 true
             }
         }
         "use_peft_lora" | "use_lora" | "use_peft" | "enable_lora" => {
             if node.switch() == Some(true) {
-                out.fields.set_implied("adapter", "lora", node.line);
+                out.fields.set_implied(Field::Adapter, "lora", node.line);
             }
             true
         }
         "use_qlora" => {
             if node.switch() == Some(true) {
-                out.set("adapter", "qlora", node.line)
+                out.set(Field::Adapter, "qlora", node.line)
             } else {
                 true
             }
         }
         "lora_r" | "lora_rank" => {
-            out.fields.set_implied("adapter", "lora", node.line);
-            out.int("lora_rank", node)
+            out.fields.set_implied(Field::Adapter, "lora", node.line);
+            out.int(Field::LoraRank, node)
         }
         "lora_target_modules" | "lora_target" | "lora_target_linear" => lora_targets(key, node, out),
         "load_in_4bit" | "use_4bit_quantization" => {
             if node.switch() == Some(true) {
-                out.set("weights_precision", "int4", node.line)
+                out.set(Field::WeightsPrecision, "int4", node.line)
             } else {
                 true
             }
         }
         "load_in_8bit" => {
             if node.switch() == Some(true) {
-                out.set("weights_precision", "int8", node.line)
+                out.set(Field::WeightsPrecision, "int8", node.line)
             } else {
                 true
             }
         }
-        "tensor_parallel_size" | "tensor_model_parallel_size" => out.int("tp", node),
-        "pipeline_parallel_size" | "pipeline_model_parallel_size" => out.int("pp", node),
-        "context_parallel_size" => out.int("cp", node),
-        "num_layers" | "num_hidden_layers" | "n_layer" => out.int("architecture.num_layers", node),
-        "hidden_width" | "hidden_size" | "n_embd" => out.int("architecture.hidden_size", node),
-        "intermediate_size" => out.int("architecture.ffn_hidden_size", node),
-        "vocab_size" => out.int("architecture.vocab_size", node),
-        "num_heads" | "num_attention_heads" | "n_head" => out.int("architecture.num_attention_heads", node),
-        "num_key_value_heads" => out.int("architecture.num_query_groups", node),
+        "tensor_parallel_size" | "tensor_model_parallel_size" => out.int(Field::Tp, node),
+        "pipeline_parallel_size" | "pipeline_model_parallel_size" => out.int(Field::Pp, node),
+        "context_parallel_size" => out.int(Field::Cp, node),
+        "num_layers" | "num_hidden_layers" | "n_layer" => out.int(Field::ArchitectureNumLayers, node),
+        "hidden_width" | "hidden_size" | "n_embd" => out.int(Field::ArchitectureHiddenSize, node),
+        "intermediate_size" => out.int(Field::ArchitectureFfnHiddenSize, node),
+        "vocab_size" => out.int(Field::ArchitectureVocabSize, node),
+        "num_heads" | "num_attention_heads" | "n_head" => out.int(Field::ArchitectureNumAttentionHeads, node),
+        "num_key_value_heads" => out.int(Field::ArchitectureNumQueryGroups, node),
         "world_size"
         | "use_habana"
         | "use_lazy_mode"
@@ -195,20 +196,20 @@ pub(crate) fn lora_targets(key: &str, node: &Node, out: &mut ReadFields) -> bool
         _ => node.text().unwrap_or_default().split([',', ' ']).map(str::to_owned).collect(),
     };
     let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
-    names.is_empty() || out.set("lora_targets", names, node.line)
+    names.is_empty() || out.set(Field::LoraTargets, names, node.line)
 }
 
 fn half(out: &mut ReadFields, word: &str, node: &Node) -> bool {
-    let finer = matches!(out.fields.str("precision"), Some("fp8" | "mxfp8" | "fp4"));
+    let finer = matches!(out.fields.str(Field::Precision), Some("fp8" | "mxfp8" | "fp4"));
     if node.switch() == Some(true) && !(finer && word != "fp8") {
-        out.set("precision", word, node.line);
+        out.set(Field::Precision, word, node.line);
     }
     true
 }
 
 /// Reads the arguments of a command. The caller sets the framework.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
+    out.fields.set(Field::Kind, "training", 0);
     for f in &args.flags {
         if !flag(&snake(&f.name), &f.node, out) {
             out.strange.push((f.name.clone(), f.node.line));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::script;
@@ -65,19 +66,19 @@ pub(crate) fn document(doc: &Node, name: &str, environment: &BTreeMap<String, St
         submission: None,
         depth: 0,
     });
-    if !out.fields.has("kind") {
+    if !out.fields.has(Field::Kind) {
         return None;
     }
     if let Some(a) = accelerator {
-        out.fields.set_implied("accelerator", a, at);
+        out.fields.set_implied(Field::Accelerator, a, at);
     }
     if let Some(n) = count {
         let (nodes, line) = nodes.unwrap_or((1, at));
-        out.fields.set("accelerators_per_node", n, at);
+        out.fields.set(Field::AcceleratorsPerNode, n, at);
         if doc.first(&["num_nodes", "nodes"]).is_some() {
-            out.fields.set("nodes", nodes, line);
+            out.fields.set(Field::Nodes, nodes, line);
         }
-        out.fields.set("num_accelerators", n.saturating_mul(nodes), at);
+        out.fields.set(Field::NumAccelerators, n.saturating_mul(nodes), at);
     }
     Some(out)
 }

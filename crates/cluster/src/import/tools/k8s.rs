@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::ReadFields;
 use crate::import::names;
@@ -160,36 +161,36 @@ fn combine(mut all: Vec<ReadFields>) -> Option<ReadFields> {
         return all.pop();
     }
     let mut out = ReadFields::default();
-    let roles: Vec<Option<&'static str>> = all.iter().map(|o| o.fields.str("role").and_then(role)).collect();
+    let roles: Vec<Option<&'static str>> = all.iter().map(|o| o.fields.str(Field::Role).and_then(role)).collect();
     if roles.contains(&Some("prefill")) && roles.contains(&Some("decode")) {
         let mut devices = Some(0_i64);
         for (mut o, r) in all.into_iter().zip(roles) {
             let Some(r) = r else { continue };
-            devices = devices.and_then(|d| d.checked_add(o.fields.int("num_accelerators")?));
+            devices = devices.and_then(|d| d.checked_add(o.fields.int(Field::NumAccelerators)?));
             out.strange.append(&mut o.strange);
             out.missing.append(&mut o.missing);
             let mut f = o.fields.clone();
-            if let Some(n) = f.remove("accelerators_per_replica") {
-                f.set("accelerators", n.value, n.at);
+            if let Some(n) = f.remove(Field::AcceleratorsPerReplica) {
+                f.set(Field::Accelerators, n.value, n.at);
             }
             out.roles.push((r.to_owned(), f));
         }
         settle_roles(&mut out);
         if let Some(n) = devices.filter(|n| *n > 0) {
-            out.fields.set_implied("num_accelerators", n, 0);
+            out.fields.set_implied(Field::NumAccelerators, n, 0);
         }
         return Some(out);
     }
     // Independent servers become variants, and their devices are summed.
-    let key = |o: &ReadFields| o.fields.iter().map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>();
+    let key = |o: &ReadFields| o.fields.iter().map(|e| (e.key, e.value.clone())).collect::<Vec<_>>();
     let same = all.iter().all(|o| all.first().is_some_and(|f| key(f) == key(o)));
-    if same || all.iter().filter(|o| o.fields.has("model")).count() < 2 {
-        let best = all.iter().position(|o| o.fields.has("model")).unwrap_or(0);
+    if same || all.iter().filter(|o| o.fields.has(Field::Model)).count() < 2 {
+        let best = all.iter().position(|o| o.fields.has(Field::Model)).unwrap_or(0);
         return Some(all.swap_remove(best));
     }
-    let total = all.iter().try_fold(0_i64, |acc, o| acc.checked_add(o.fields.int("num_accelerators")?));
+    let total = all.iter().try_fold(0_i64, |acc, o| acc.checked_add(o.fields.int(Field::NumAccelerators)?));
     for mut o in all {
-        for k in ["kind", "framework", "manifest", "orchestrator", "accelerator"] {
+        for k in [Field::Kind, Field::Framework, Field::Manifest, Field::Orchestrator, Field::Accelerator] {
             if let Some(e) = o.fields.remove(k) {
                 out.fields.set_implied(k, e.value, e.at);
             }
@@ -199,7 +200,7 @@ fn combine(mut all: Vec<ReadFields>) -> Option<ReadFields> {
         out.missing.append(&mut o.missing);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.set_implied("num_accelerators", n, 0);
+        out.fields.set_implied(Field::NumAccelerators, n, 0);
     }
     Some(out)
 }
@@ -225,53 +226,53 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<
         d.at("spec.selector").is_none() && kind == "Deployment" && pod::containers(d).iter().all(|c| !c.has("image"));
     let manifest = if patch { "Deployment (kustomize patch)".to_owned() } else { kind.to_owned() };
     *out = pod.out;
-    out.fields.set("manifest", manifest, d.line);
+    out.fields.set(Field::Manifest, manifest, d.line);
     if let Some((a, at)) = pod::requested_accelerator(d) {
-        out.fields.set_implied("accelerator", a, at);
+        out.fields.set_implied(Field::Accelerator, a, at);
     }
     if pod.engine.is_none() {
-        if out.fields.str("kind") == Some("training") {
+        if out.fields.str(Field::Kind) == Some("training") {
             training_pods(d, pod.gpus, out);
         }
         return true;
     }
     if let Some(n) = d.at("spec.replicas") {
-        out.int("replicas", n);
+        out.int(Field::Replicas, n);
     }
-    let replicas = out.fields.int("replicas");
+    let replicas = out.fields.int(Field::Replicas);
     let per_node = pod.gpus.or_else(|| worker.and_then(|w| pod::containers(w).into_iter().find_map(pod::gpus)));
     // The resource request is more reliable than a device count that is derived from flags.
     if per_node.is_some() {
-        out.fields.remove("num_accelerators");
+        out.fields.remove(Field::NumAccelerators);
     }
     if let (Some(s), Some(n)) = (size, group.and_then(|g| g.get("size"))) {
-        out.fields.set("nodes_per_replica", s, n.line);
-        out.fields.remove("nodes");
+        out.fields.set(Field::NodesPerReplica, s, n.line);
+        out.fields.remove(Field::Nodes);
         if let Some((g, at)) = per_node {
-            out.fields.set("accelerators_per_node", g, at);
-            out.fields.set("accelerators_per_replica", g.saturating_mul(s), at);
+            out.fields.set(Field::AcceleratorsPerNode, g, at);
+            out.fields.set(Field::AcceleratorsPerReplica, g.saturating_mul(s), at);
         }
     } else if let Some((g, at)) = per_node {
-        out.fields.set("accelerators_per_replica", g, at);
+        out.fields.set(Field::AcceleratorsPerReplica, g, at);
     }
     if let (Some(n), Some(r)) =
-        (out.fields.int("accelerators_per_replica"), replicas.or((!out.fields.has("replicas")).then_some(1)))
+        (out.fields.int(Field::AcceleratorsPerReplica), replicas.or((!out.fields.has(Field::Replicas)).then_some(1)))
     {
-        let at = out.fields.at("accelerators_per_replica");
-        out.fields.set_implied("num_accelerators", n.saturating_mul(r), at);
+        let at = out.fields.at(Field::AcceleratorsPerReplica);
+        out.fields.set_implied(Field::NumAccelerators, n.saturating_mul(r), at);
     }
-    if !out.fields.has("model") {
+    if !out.fields.has(Field::Model) {
         let at = d.at("metadata.name").map_or(d.line, |n| n.line);
         if let Some(m) = named_model(&name) {
-            out.fields.set_implied("model", m, at);
+            out.fields.set_implied(Field::Model, m, at);
         }
     }
     if let Some(w) = names::gguf(&name) {
-        out.fields.set_implied("weights_precision", w, d.at("metadata.name").map_or(0, |n| n.line));
+        out.fields.set_implied(Field::WeightsPrecision, w, d.at("metadata.name").map_or(0, |n| n.line));
     }
     if let Some(r) = role(&name).or_else(|| labeled_role(d)) {
         let at = d.at("metadata.name").map_or(d.line, |n| n.line);
-        out.fields.set_implied("role", r, at);
+        out.fields.set_implied(Field::Role, r, at);
     }
     true
 }
@@ -318,7 +319,7 @@ fn training_pods(d: &Node, gpus: Option<(i64, u32)>, out: &mut ReadFields) {
         nodes = d.first(&places).and_then(Node::int).unwrap_or(0);
     }
     if let Some(n) = d.at("spec.trainer.numProcPerNode").filter(|n| n.int().is_some()) {
-        out.int("accelerators_per_node", n);
+        out.int(Field::AcceleratorsPerNode, n);
     }
     if let Some(n) = d.at("spec.replicatedJobs").map(Node::list).and_then(|l| l.first()) {
         let jobs = n.get("replicas").and_then(Node::int).unwrap_or(1);
@@ -326,10 +327,10 @@ fn training_pods(d: &Node, gpus: Option<(i64, u32)>, out: &mut ReadFields) {
             n.first(&["template.spec.parallelism", "template.spec.completions"]).and_then(Node::int).unwrap_or(1);
         nodes = jobs.saturating_mul(pods);
     }
-    if nodes > 0 && !out.fields.has("nodes") {
-        out.fields.set_implied("nodes", nodes, d.line);
+    if nodes > 0 && !out.fields.has(Field::Nodes) {
+        out.fields.set_implied(Field::Nodes, nodes, d.line);
     }
     if let Some((g, at)) = gpus {
-        out.fields.set_implied("accelerators_per_node", g, at);
+        out.fields.set_implied(Field::AcceleratorsPerNode, g, at);
     }
 }

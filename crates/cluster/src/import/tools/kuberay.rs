@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::ReadFields;
 use crate::import::value::{Node, Value};
@@ -19,7 +20,7 @@ pub(crate) fn service(doc: &Node, out: &mut ReadFields) -> bool {
         return false;
     }
     ray::document(&config, out);
-    out.fields.set("manifest", "RayService", doc.line);
+    out.fields.set(Field::Manifest, "RayService", doc.line);
     true
 }
 
@@ -31,14 +32,14 @@ pub(crate) fn job(doc: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>,
     container.put("command", Node::new(Value::List(words.to_vec()), entry.line));
     let Some(pod) = pod::read(&container, None, env, files) else { return false };
     *out = pod.out;
-    out.fields.set("manifest", "RayJob", doc.line);
+    out.fields.set(Field::Manifest, "RayJob", doc.line);
     let mut nodes = 0_i64;
     for group in doc.at("spec.rayClusterSpec.workerGroupSpecs").map(Node::list).unwrap_or(&[]) {
         let Some((devices, at)) = pod::containers(group).into_iter().find_map(pod::gpus) else { continue };
         let copies = group.get("replicas").and_then(Node::int).unwrap_or(1);
         nodes = nodes.saturating_add(copies);
-        out.fields.set("nodes", nodes, at);
-        out.fields.set("accelerators_per_node", devices, at);
+        out.fields.set(Field::Nodes, nodes, at);
+        out.fields.set(Field::AcceleratorsPerNode, devices, at);
     }
     true
 }

@@ -1,5 +1,6 @@
 //! LitGPT's YAML and command line.
 
+use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
@@ -13,50 +14,50 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "litgpt", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "litgpt", 0);
     if let Some(n) = doc.first(&["checkpoint_dir", "model_name", "model_config.name"]) {
         super::model(out, n);
-        out.fields.remove("model_path");
+        out.fields.remove(Field::ModelPath);
     }
-    let int = |out: &mut ReadFields, key: &str, path: &str| {
+    let int = |out: &mut ReadFields, key: Field, path: &str| {
         if let Some(n) = doc.at(path) {
             out.int(key, n);
         }
     };
     for (path, key) in [
-        ("n_layer", "num_layers"),
-        ("n_embd", "hidden_size"),
-        ("intermediate_size", "ffn_hidden_size"),
-        ("n_head", "num_attention_heads"),
-        ("n_query_groups", "num_query_groups"),
-        ("padded_vocab_size", "vocab_size"),
-        ("block_size", "max_position_embeddings"),
-        ("n_expert", "num_experts"),
-        ("n_expert_per_token", "moe_topk"),
+        ("n_layer", Field::ArchitectureNumLayers),
+        ("n_embd", Field::ArchitectureHiddenSize),
+        ("intermediate_size", Field::ArchitectureFfnHiddenSize),
+        ("n_head", Field::ArchitectureNumAttentionHeads),
+        ("n_query_groups", Field::ArchitectureNumQueryGroups),
+        ("padded_vocab_size", Field::ArchitectureVocabSize),
+        ("block_size", Field::ArchitectureMaxPositionEmbeddings),
+        ("n_expert", Field::ArchitectureNumExperts),
+        ("n_expert_per_token", Field::ArchitectureMoeTopk),
     ] {
-        int(out, &format!("architecture.{key}"), &format!("model_config.{path}"));
+        int(out, key, &format!("model_config.{path}"));
     }
-    int(out, "nodes", "num_nodes");
-    int(out, "accelerators_per_node", "devices");
-    int(out, "micro_batch", "train.micro_batch_size");
-    int(out, "global_batch", "train.global_batch_size");
-    int(out, "seq_len", "train.max_seq_length");
+    int(out, Field::Nodes, "num_nodes");
+    int(out, Field::AcceleratorsPerNode, "devices");
+    int(out, Field::MicroBatch, "train.micro_batch_size");
+    int(out, Field::GlobalBatch, "train.global_batch_size");
+    int(out, Field::SeqLen, "train.max_seq_length");
     if let Some(n) = doc.get("precision") {
         super::precision(out, n);
     }
     if let Some(n) = doc.get("quantize").and_then(|n| n.text().map(|t| (t, n.line))) {
         let word = if n.0.contains("int8") { "int8" } else { "int4" };
-        out.set("weights_precision", word, n.1);
+        out.set(Field::WeightsPrecision, word, n.1);
     }
     if doc.at("lora_r").is_some() {
         let at = doc.at("lora_r").map_or(0, |n| n.line);
-        out.set("adapter", if out.fields.has("weights_precision") { "qlora" } else { "lora" }, at);
-        int(out, "lora_rank", "lora_r");
+        out.set(Field::Adapter, if out.fields.has(Field::WeightsPrecision) { "qlora" } else { "lora" }, at);
+        int(out, Field::LoraRank, "lora_r");
     }
     let optimizer = doc.first(&["optimizer.class_path"]).or(doc.get("optimizer"));
     if let Some((t, at)) = optimizer.and_then(|n| Some((n.text()?, n.line))) {
-        out.set("optimizer", names::optimizer(&t), at);
+        out.set(Field::Optimizer, names::optimizer(&t), at);
     }
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
         let path = f.name.trim_start_matches('-');
         if path == "config" {
             if let Some(t) = f.node.shown() {
-                out.fields.set("config_file", t.clone(), f.node.line);
+                out.fields.set(Field::ConfigFile, t.clone(), f.node.line);
                 out.references.push((t, f.node.line));
             }
             continue;
@@ -82,7 +83,7 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     }
     document(&tree, out);
     if let Some(w) = args.positional.iter().find(|w| w.as_str() == "finetune_lora") {
-        let quantized = out.fields.has("weights_precision");
-        out.fields.set_implied("adapter", if quantized { "qlora" } else { "lora" }, w.line());
+        let quantized = out.fields.has(Field::WeightsPrecision);
+        out.fields.set_implied(Field::Adapter, if quantized { "qlora" } else { "lora" }, w.line());
     }
 }

@@ -1,5 +1,6 @@
 //! llama.cpp: `llama-server` and related programs.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
@@ -7,18 +8,18 @@ use crate::import::value::Node;
 /// Reads one flag. `raw` preserves the case of short flags.
 pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match raw {
-        "-c" => return out.int("max_model_len", node),
-        "-b" => return out.int("batch_size", node),
-        "-ub" => return out.int("ubatch_size", node),
-        "-t" => return out.int("threads", node),
-        "-np" => return out.int("max_num_seqs", node),
-        "-ngl" => return out.int("gpu_layers", node),
+        "-c" => return out.int(Field::MaxModelLen, node),
+        "-b" => return out.int(Field::BatchSize, node),
+        "-ub" => return out.int(Field::UbatchSize, node),
+        "-t" => return out.int(Field::Threads, node),
+        "-np" => return out.int(Field::MaxNumSeqs, node),
+        "-ngl" => return out.int(Field::GpuLayers, node),
         "-m" => return weights(out, node),
         "-hf" | "-hfr" => return weights(out, node),
         "-fa" => return flash(out, node),
         "-ctk" => return super::kv(out, node),
         "-md" => return draft(out, node),
-        "-n" => return out.int("max_output_tokens", node),
+        "-n" => return out.int(Field::MaxOutputTokens, node),
         "-ts" => return split(out, node),
         "-ngld" | "-ctv" | "-cd" | "-sm" | "-mg" | "-tb" | "-cb" | "-s" | "-a" => return true,
         _ => {}
@@ -27,25 +28,25 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut ReadFields) -> b
         "model" | "hf_repo" | "hf" | "model_url" => weights(out, node),
         "hf_file" => {
             if let Some(t) = node.text() {
-                out.fields.set_implied("model", t, node.line);
+                out.fields.set_implied(Field::Model, t, node.line);
             }
             if let Some(g) = node.text().as_deref().and_then(names::gguf) {
-                out.set("weights_precision", g, node.line);
+                out.set(Field::WeightsPrecision, g, node.line);
             }
             true
         }
-        "ctx_size" => out.int("max_model_len", node),
-        "batch_size" | "batch" => out.int("batch_size", node),
-        "ubatch_size" | "ubatch" => out.int("ubatch_size", node),
-        "threads" => out.int("threads", node),
-        "parallel" | "n_parallel" => out.int("max_num_seqs", node),
-        "n_gpu_layers" | "gpu_layers" => out.int("gpu_layers", node),
-        "n_predict" | "predict" => out.int("max_output_tokens", node),
+        "ctx_size" => out.int(Field::MaxModelLen, node),
+        "batch_size" | "batch" => out.int(Field::BatchSize, node),
+        "ubatch_size" | "ubatch" => out.int(Field::UbatchSize, node),
+        "threads" => out.int(Field::Threads, node),
+        "parallel" | "n_parallel" => out.int(Field::MaxNumSeqs, node),
+        "n_gpu_layers" | "gpu_layers" => out.int(Field::GpuLayers, node),
+        "n_predict" | "predict" => out.int(Field::MaxOutputTokens, node),
         "flash_attn" => flash(out, node),
         "cache_type_k" => super::kv(out, node),
         "model_draft" | "hf_repo_draft" => draft(out, node),
         "tensor_split" => split(out, node),
-        "draft_max" | "draft" | "draft_n" => out.int("speculative.tokens", node),
+        "draft_max" | "draft" | "draft_n" => out.int(Field::SpeculativeTokens, node),
         "cache_type_v" | "cont_batching" | "mlock" | "no_mmap" | "split_mode" | "main_gpu" | "slots" | "metrics"
         | "jinja" | "draft_min" | "draft_p_min" | "ctx_size_draft" | "gpu_layers_draft" | "n_gpu_layers_draft"
         | "samplers" | "alias" | "device" | "rpc" | "mem" => true,
@@ -59,7 +60,7 @@ fn split(out: &mut ReadFields, node: &Node) -> bool {
     let given = shares.split([',', '/']).filter(|share| share.trim().parse::<f64>().is_ok_and(|share| share > 0.0));
     let devices = given.count() as i64;
     if devices > 0 {
-        out.fields.set_implied("num_accelerators", devices, node.line);
+        out.fields.set_implied(Field::NumAccelerators, devices, node.line);
     }
     true
 }
@@ -68,16 +69,16 @@ fn weights(out: &mut ReadFields, node: &Node) -> bool {
     if let Some(t) = node.text() {
         // The file name identifies the model, independent of its directory.
         let base = if t.ends_with(".gguf") || t.ends_with(".bin") { t.rsplit('/').next().unwrap_or(&t) } else { &t };
-        out.set("model", base, node.line);
+        out.set(Field::Model, base, node.line);
         if let Some(g) = names::gguf(base) {
-            out.set("weights_precision", g, node.line);
+            out.set(Field::WeightsPrecision, g, node.line);
         }
         true
     } else if let Some(base) = super::named_in_folder(node) {
         if let Some(g) = names::gguf(&base) {
-            out.set("weights_precision", g, node.line);
+            out.set(Field::WeightsPrecision, g, node.line);
         }
-        out.set("model", base, node.line)
+        out.set(Field::Model, base, node.line)
     } else {
         super::model(out, node)
     }
@@ -86,8 +87,8 @@ fn weights(out: &mut ReadFields, node: &Node) -> bool {
 fn draft(out: &mut ReadFields, node: &Node) -> bool {
     let path = node.text().map(|t| t.rsplit('/').next().unwrap_or(&t).to_owned());
     if let Some(base) = path.or_else(|| super::named_in_folder(node)) {
-        out.set("speculative.method", "draft", node.line);
-        out.set("speculative.model", base, node.line);
+        out.set(Field::SpeculativeMethod, "draft", node.line);
+        out.set(Field::SpeculativeModel, base, node.line);
     }
     true
 }
@@ -97,7 +98,7 @@ fn flash(out: &mut ReadFields, node: &Node) -> bool {
         Some("auto") => true,
         _ => {
             let on = node.switch().unwrap_or(true);
-            out.set("flash_attention", on, node.line)
+            out.set(Field::FlashAttention, on, node.line)
         }
     }
 }

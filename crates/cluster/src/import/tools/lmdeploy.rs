@@ -1,5 +1,6 @@
 //! LMDeploy: `lmdeploy serve api_server`.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::value::Node;
 
@@ -7,29 +8,29 @@ use crate::import::value::Node;
 pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
         "model_path" => super::model(out, node),
-        "tp" => out.int("tp", node),
-        "dp" => out.int("dp", node),
-        "ep" => out.int("ep", node),
-        "session_len" => out.int("max_model_len", node),
-        "max_batch_size" => out.int("max_num_seqs", node),
-        "max_prefill_token_num" => out.int("max_num_batched_tokens", node),
-        "cache_max_entry_count" => out.float("gpu_memory_share", node),
-        "cache_block_seq_len" => out.int("block_size", node),
-        "enable_prefix_caching" => out.flag("prefix_caching", node),
+        "tp" => out.int(Field::Tp, node),
+        "dp" => out.int(Field::Dp, node),
+        "ep" => out.int(Field::Ep, node),
+        "session_len" => out.int(Field::MaxModelLen, node),
+        "max_batch_size" => out.int(Field::MaxNumSeqs, node),
+        "max_prefill_token_num" => out.int(Field::MaxNumBatchedTokens, node),
+        "cache_max_entry_count" => out.float(Field::GpuMemoryShare, node),
+        "cache_block_seq_len" => out.int(Field::BlockSize, node),
+        "enable_prefix_caching" => out.flag(Field::PrefixCaching, node),
         "dtype" => super::precision(out, node),
-        "backend" => out.text("backend", node),
-        "nnodes" => out.int("nodes", node),
+        "backend" => out.text(Field::Backend, node),
+        "nnodes" => out.int(Field::Nodes, node),
         // Number of bits of the KV cache; zero means the precision of the model.
         "quant_policy" => match node.int() {
-            Some(bits @ (4 | 8)) => out.set("kv_precision", format!("int{bits}"), node.line),
+            Some(bits @ (4 | 8)) => out.set(Field::KvPrecision, format!("int{bits}"), node.line),
             _ => true,
         },
         "model_format" => {
             if let Some(t) = node.text().filter(|t| t != "hf") {
                 if let Some(word) = crate::import::names::weights(&t) {
-                    out.set("weights_precision", word, node.line);
+                    out.set(Field::WeightsPrecision, word, node.line);
                 }
-                out.set("quantization", t, node.line);
+                out.set(Field::Quantization, t, node.line);
             }
             true
         }

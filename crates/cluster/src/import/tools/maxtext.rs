@@ -1,5 +1,6 @@
 //! MaxText: YAML configurations, and `key=value` arguments of the trainer.
 
+use crate::import::Field;
 use crate::import::argv::{self, Args};
 use crate::import::fields::ReadFields;
 use crate::import::names;
@@ -19,8 +20,8 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads a configuration file.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "maxtext", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "maxtext", 0);
     keys(doc.map(), out);
 }
 
@@ -31,21 +32,21 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut ReadFields) {
         let known = match k.as_str() {
             "model_name" => {
                 if let Some(t) = v.text().filter(|t| t != "default") {
-                    out.set("model", t, v.line);
+                    out.set(Field::Model, t, v.line);
                 }
                 true
             }
-            "per_device_batch_size" => out.float("micro_batch", v),
-            "max_target_length" => out.int("seq_len", v),
-            "global_batch_size_to_train_on" => out.int("global_batch", v),
-            "gradient_accumulation_steps" => out.int("grad_accum", v),
+            "per_device_batch_size" => out.float(Field::MicroBatch, v),
+            "max_target_length" => out.int(Field::SeqLen, v),
+            "global_batch_size_to_train_on" => out.int(Field::GlobalBatch, v),
+            "gradient_accumulation_steps" => out.int(Field::GradAccum, v),
             "remat_policy" => match v.text().as_deref() {
-                Some("full") => out.set("recompute", "full", v.line),
+                Some("full") => out.set(Field::Recompute, "full", v.line),
                 Some(policy) => {
-                    out.set("remat_policy", policy, v.line);
-                    out.set("recompute", "selective", v.line)
+                    out.set(Field::RematPolicy, policy, v.line);
+                    out.set(Field::Recompute, "selective", v.line)
                 }
-                None if v.shown().as_deref() == Some("none") => out.set("recompute", "none", v.line),
+                None if v.shown().as_deref() == Some("none") => out.set(Field::Recompute, "none", v.line),
                 None => {
                     out.record_unset_variables(v);
                     true
@@ -53,21 +54,21 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut ReadFields) {
             },
             "shard_optimizer_over_data" => {
                 if v.switch() == Some(true) {
-                    out.fields.set_implied("sharding", "zero1", v.line);
+                    out.fields.set_implied(Field::Sharding, "zero1", v.line);
                 }
                 true
             }
             "quantization" => match v.text() {
-                Some(t) if t.contains("fp8") => out.set("precision", "fp8", v.line),
+                Some(t) if t.contains("fp8") => out.set(Field::Precision, "fp8", v.line),
                 // With `int8`, matrix multiplications also run in int8. Other values are formats of the weights only.
                 Some(t) if t == "int8" => {
-                    out.set("precision", "int8", v.line);
-                    out.set("quantization", t, v.line)
+                    out.set(Field::Precision, "int8", v.line);
+                    out.set(Field::Quantization, t, v.line)
                 }
-                Some(t) => out.set("quantization", t, v.line),
+                Some(t) => out.set(Field::Quantization, t, v.line),
                 None => true,
             },
-            "dtype" => match out.fields.str("precision") {
+            "dtype" => match out.fields.str(Field::Precision) {
                 Some("fp8" | "int8") => true,
                 _ => super::precision(out, v),
             },
@@ -77,25 +78,25 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut ReadFields) {
             }
             "compile_topology" => {
                 if let Some(a) = v.text().as_deref().and_then(names::accelerator_in) {
-                    out.set("accelerator", a, v.line);
+                    out.set(Field::Accelerator, a, v.line);
                 }
                 true
             }
             "optimizer_memory_host_offload" | "parameter_memory_host_offload" => {
-                let field = if k.starts_with("optimizer") { "offload_optimizer" } else { "offload_params" };
+                let field = if k.starts_with("optimizer") { Field::OffloadOptimizer } else { Field::OffloadParams };
                 v.switch() != Some(true) || out.set(field, "cpu", v.line)
             }
-            "num_experts" => v.int().is_some_and(|n| n < 2) || out.int("architecture.num_experts", v),
-            "num_experts_per_tok" => out.int("architecture.moe_topk", v),
+            "num_experts" => v.int().is_some_and(|n| n < 2) || out.int(Field::ArchitectureNumExperts, v),
+            "num_experts_per_tok" => out.int(Field::ArchitectureMoeTopk, v),
             "kv_quant_dtype" => super::kv(out, v),
             "opt_type" => {
                 if let Some(t) = v.text() {
-                    out.set("optimizer", t.to_ascii_lowercase(), v.line);
+                    out.set(Field::Optimizer, t.to_ascii_lowercase(), v.line);
                 }
                 true
             }
             "adam_b1" | "adam_b2" => {
-                out.fields.set_implied("optimizer", "adam", v.line);
+                out.fields.set_implied(Field::Optimizer, "adam", v.line);
                 true
             }
             "base_config" => {
@@ -113,7 +114,7 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut ReadFields) {
     let chips = of("compile_topology").and_then(|n| Some((chips(&n.text()?)?, n.line)));
     let slices = of("compile_topology_num_slices").and_then(Node::int).unwrap_or(1).max(1);
     if let Some((chips, line)) = chips {
-        out.fields.set_implied("num_accelerators", chips.saturating_mul(slices), line);
+        out.fields.set_implied(Field::NumAccelerators, chips.saturating_mul(slices), line);
     }
 }
 
@@ -133,7 +134,7 @@ fn axis(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     let Some(body) = key.strip_suffix("_parallelism") else { return false };
     for net in ["ici", "dcn"] {
         if let Some(name) = body.strip_prefix(net).and_then(|r| r.strip_prefix('_')) {
-            return out.int(&format!("{net}.{name}"), node);
+            return Field::in_section(net, name).is_some_and(|field| out.int(field, node));
         }
     }
     false
@@ -145,72 +146,63 @@ fn base_config(path: &str, at: u32, out: &mut ReadFields) {
         return;
     }
     let short = path.find("models/").and_then(|i| path.get(i..)).unwrap_or(base);
-    out.fields.set("base_config", short, at);
+    out.fields.set(Field::BaseConfig, short, at);
     let stem = base.trim_end_matches(".yml").trim_end_matches(".yaml");
-    out.fields.set_implied("model", stem, at);
+    out.fields.set_implied(Field::Model, stem, at);
 }
 
 /// Derives sizes from the mesh axes. A product is only known if all its axes are.
 fn mesh(gpu: Option<bool>, out: &mut ReadFields) {
-    let product = |out: &ReadFields, prefixes: &[&str], names: &[&str]| -> Option<i64> {
-        out.fields
-            .iter()
-            .filter(|e| {
-                e.key
-                    .split_once('.')
-                    .is_some_and(|(net, axis)| prefixes.contains(&net) && (names.is_empty() || names.contains(&axis)))
-            })
-            .try_fold(1_i64, |acc, e| acc.checked_mul(e.value.as_i64().filter(|n| *n > 0)?))
+    let mesh = |field: Field| field.section().0.filter(|section| matches!(*section, "ici" | "dcn"));
+    let Some(at) = out.fields.iter().find(|e| mesh(e.key).is_some()).map(|e| e.at) else { return };
+    // Network, name and size of each axis.
+    let axes: Vec<(&str, &str, Option<i64>)> =
+        out.fields.iter().filter_map(|e| Some((mesh(e.key)?, e.key.section().1, e.value.as_i64()))).collect();
+    let product = |belongs: &dyn Fn(&str, &str) -> bool| -> Option<i64> {
+        let mut own = axes.iter().filter(|(network, axis, _)| belongs(network, axis));
+        own.try_fold(1_i64, |all, (.., size)| all.checked_mul(size.filter(|n| *n > 0)?))
     };
-    let Some(first) = out.fields.iter().find(|e| e.key.starts_with("ici.") || e.key.starts_with("dcn.")) else {
-        return;
-    };
-    let at = first.at;
-    let has = |out: &ReadFields, net: &str| out.fields.iter().any(|e| e.key.starts_with(net));
-    let (ici, dcn) = (product(out, &["ici"], &[]), product(out, &["dcn"], &[]));
-    let axis = |out: &ReadFields, name: &str| product(out, &["ici", "dcn"], &[name]);
-    let (data, fsdp) = (axis(out, "data"), axis(out, "fsdp"));
+    let has = |name: &str| axes.iter().any(|(network, ..)| *network == name);
+    let (ici, dcn) = (product(&|network, _| network == "ici"), product(&|network, _| network == "dcn"));
+    let along = |name: &str| product(&|_, axis| axis == name);
+    let (data, fsdp) = (along("data"), along("fsdp"));
     // An axis of -1 takes the remaining devices.
-    let wide = |name: &str| {
-        out.fields
-            .iter()
-            .filter(|e| e.key.split_once('.').is_some_and(|(net, axis)| matches!(net, "ici" | "dcn") && axis == name))
-            .any(|e| e.value.as_i64().is_some_and(|n| n > 1 || n == -1))
-    };
+    let wide = |name: &str| axes.iter().any(|(_, axis, size)| *axis == name && size.is_some_and(|n| n > 1 || n == -1));
     match (wide("data"), wide("fsdp")) {
-        (true, true) => out.fields.set_implied("sharding", "hsdp", at),
-        (false, true) => out.fields.set_implied("sharding", "zero3", at),
+        (true, true) => out.fields.set_implied(Field::Sharding, "hsdp", at),
+        (false, true) => out.fields.set_implied(Field::Sharding, "zero3", at),
         _ => {}
     }
-    for (name, key) in [("tensor", "tp"), ("expert", "ep"), ("context", "cp"), ("pipeline", "pp")] {
-        if (out.fields.has(&format!("ici.{name}")) || out.fields.has(&format!("dcn.{name}")))
-            && let Some(n) = axis(out, name)
+    for (name, field) in [("tensor", Field::Tp), ("expert", Field::Ep), ("context", Field::Cp), ("pipeline", Field::Pp)]
+    {
+        if axes.iter().any(|(_, axis, _)| *axis == name)
+            && let Some(n) = along(name)
         {
-            out.fields.set_implied(key, n, at);
+            out.fields.set_implied(field, n, at);
         }
     }
     let (Some(ici), Some(dcn)) = (ici, dcn) else { return };
     let Some(all) = ici.checked_mul(dcn) else { return };
-    out.fields.set_implied("num_accelerators", all, at);
+    out.fields.set_implied(Field::NumAccelerators, all, at);
     // On GPUs the ICI mesh is one node; a TPU slice spans many hosts.
-    let known_gpu = gpu.unwrap_or(has(out, "dcn.") && ici <= 8);
-    if known_gpu && has(out, "dcn.") && has(out, "ici.") {
-        out.fields.set_implied("nodes", dcn, at);
-        out.fields.set_implied("accelerators_per_node", ici, at);
+    let known_gpu = gpu.unwrap_or(has("dcn") && ici <= 8);
+    if known_gpu && has("dcn") && has("ici") {
+        out.fields.set_implied(Field::Nodes, dcn, at);
+        out.fields.set_implied(Field::AcceleratorsPerNode, ici, at);
     }
     if let (Some(d), Some(f)) = (data, fsdp)
         && let Some(dp) = d.checked_mul(f)
     {
-        out.fields.set_implied("dp", dp, at);
+        out.fields.set_implied(Field::Dp, dp, at);
     }
     global_batch(all, at, out);
 }
 
 /// Reads the trainer's command line.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "maxtext", 0);
-    out.fields.set("launcher", "python", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "maxtext", 0);
+    out.fields.set(Field::Launcher, "python", 0);
     for w in &args.positional {
         if w.as_str().ends_with(".yml") || w.as_str().ends_with(".yaml") {
             base_config(&unknown::shown(w.as_str()), w.line(), out);
@@ -228,10 +220,10 @@ pub(crate) fn submitted(before: &[Text], out: &mut ReadFields) {
         && let Some(t) = n.text()
     {
         if let Some(a) = names::accelerator_in(&t) {
-            out.fields.set_implied("accelerator", a, n.line);
+            out.fields.set_implied(Field::Accelerator, a, n.line);
         }
         if let Some(all) = chips(&t).and_then(|c| c.checked_mul(slices)) {
-            out.fields.set_implied("num_accelerators", all, n.line);
+            out.fields.set_implied(Field::NumAccelerators, all, n.line);
             global_batch(all, n.line, out);
         }
     }
@@ -239,22 +231,22 @@ pub(crate) fn submitted(before: &[Text], out: &mut ReadFields) {
         && let Some(t) = n.text()
     {
         if let Some(a) = names::accelerator_in(&t) {
-            out.fields.set_implied("accelerator", a, n.line);
+            out.fields.set_implied(Field::Accelerator, a, n.line);
         }
         if let Some(count) = t.rsplit('-').next().and_then(crate::import::value::parse_int) {
-            out.fields.set_implied("accelerators_per_node", count, n.line);
+            out.fields.set_implied(Field::AcceleratorsPerNode, count, n.line);
         }
     }
     if let Some(n) = args.flag(&["num_nodes"]) {
-        out.int("nodes", n);
+        out.int(Field::Nodes, n);
     }
 }
 
 /// Derives the global batch size for a number of devices.
 fn global_batch(devices: i64, at: u32, out: &mut ReadFields) {
-    let accum = out.fields.int("grad_accum").unwrap_or(1);
-    if let Some(g) = out.fields.int("micro_batch").and_then(|m| m.checked_mul(devices)?.checked_mul(accum)) {
-        out.fields.set_implied("global_batch", g, at);
+    let accum = out.fields.int(Field::GradAccum).unwrap_or(1);
+    if let Some(g) = out.fields.int(Field::MicroBatch).and_then(|m| m.checked_mul(devices)?.checked_mul(accum)) {
+        out.fields.set_implied(Field::GlobalBatch, g, at);
     }
 }
 
@@ -275,11 +267,11 @@ pub(crate) fn base_script(words: &[Text], out: &mut ReadFields) -> bool {
     if !(numeric(0) && numeric(2) && numeric(3) && numeric(4)) {
         return false;
     }
-    out.fields.set("kind", "training", script.line());
-    out.fields.set("framework", "maxtext", script.line());
-    out.fields.set("launcher", "shell", script.line());
+    out.fields.set(Field::Kind, "training", script.line());
+    out.fields.set(Field::Framework, "maxtext", script.line());
+    out.fields.set(Field::Launcher, "shell", script.line());
     let shown: Vec<&str> = args.iter().take(BASE_SCRIPT_ARGS.len()).map(Text::as_str).collect();
-    out.fields.set("calls", format!("{} {}", argv::base(script.as_str()), shown.join(" ")), script.line());
+    out.fields.set(Field::Calls, format!("{} {}", argv::base(script.as_str()), shown.join(" ")), script.line());
     let entries: Vec<(String, Node)> =
         BASE_SCRIPT_ARGS.iter().zip(args).map(|(k, w)| ((*k).to_owned(), Node::str(w.as_str(), w.line()))).collect();
     keys(&entries, out);

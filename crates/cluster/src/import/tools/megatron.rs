@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, Value, parse_int};
@@ -9,80 +10,80 @@ use crate::import::value::{Node, Value, parse_int};
 /// Reads one argument. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
-        "num_layers" => arch(out, "num_layers", node),
-        "hidden_size" => arch(out, "hidden_size", node),
-        "ffn_hidden_size" => arch(out, "ffn_hidden_size", node),
-        "num_attention_heads" => arch(out, "num_attention_heads", node),
-        "num_query_groups" | "num_key_value_heads" => arch(out, "num_query_groups", node),
-        "max_position_embeddings" => arch(out, "max_position_embeddings", node),
-        "vocab_size" | "pad_vocab_size_to" | "padded_vocab_size" => arch(out, "vocab_size", node),
+        "num_layers" => out.int(Field::ArchitectureNumLayers, node),
+        "hidden_size" => out.int(Field::ArchitectureHiddenSize, node),
+        "ffn_hidden_size" => out.int(Field::ArchitectureFfnHiddenSize, node),
+        "num_attention_heads" => out.int(Field::ArchitectureNumAttentionHeads, node),
+        "num_query_groups" | "num_key_value_heads" => out.int(Field::ArchitectureNumQueryGroups, node),
+        "max_position_embeddings" => out.int(Field::ArchitectureMaxPositionEmbeddings, node),
+        "vocab_size" | "pad_vocab_size_to" | "padded_vocab_size" => out.int(Field::ArchitectureVocabSize, node),
         "num_experts" | "num_moe_experts" => {
             let n = match &node.value {
                 // With one number per layer, the largest is used.
                 Value::List(l) => l.iter().filter_map(Node::int).max(),
                 _ => node.int(),
             };
-            n.is_none_or(|n| out.set("architecture.num_experts", n, node.line))
+            n.is_none_or(|n| out.set(Field::ArchitectureNumExperts, n, node.line))
         }
-        "moe_router_topk" => arch(out, "moe_topk", node),
-        "seq_length" | "encoder_seq_length" | "max_seq_length" => out.int("seq_len", node),
-        "micro_batch_size" | "batch_size" => out.int("micro_batch", node),
-        "global_batch_size" => out.int("global_batch", node),
+        "moe_router_topk" => out.int(Field::ArchitectureMoeTopk, node),
+        "seq_length" | "encoder_seq_length" | "max_seq_length" => out.int(Field::SeqLen, node),
+        "micro_batch_size" | "batch_size" => out.int(Field::MicroBatch, node),
+        "global_batch_size" => out.int(Field::GlobalBatch, node),
         "rampup_batch_size" => {
             let list: Vec<i64> = match &node.value {
                 Value::List(l) => l.iter().filter_map(Node::int).collect(),
                 Value::Str(s) => s.split([' ', ',']).filter_map(parse_int).collect(),
                 _ => Vec::new(),
             };
-            list.len() != 3 || out.set("rampup_batch", json!(list), node.line)
+            list.len() != 3 || out.set(Field::RampupBatch, json!(list), node.line)
         }
         "step_batch_size_schedule" => match &node.value {
             // An unquoted shell array splits the schedule into words.
             Value::List(l) => {
                 let all: Vec<String> = l.iter().filter_map(Node::text).collect();
-                out.set("batch_schedule", all.join(" "), node.line)
+                out.set(Field::BatchSchedule, all.join(" "), node.line)
             }
-            _ => out.text("batch_schedule", node),
+            _ => out.text(Field::BatchSchedule, node),
         },
-        "tensor_model_parallel_size" | "tensor_parallel_size" | "model_parallel_size" => out.int("tp", node),
-        "pipeline_model_parallel_size" | "pipeline_parallel_size" => out.int("pp", node),
-        "context_parallel_size" => out.int("cp", node),
-        "expert_model_parallel_size" | "expert_parallel_size" => out.int("ep", node),
-        "expert_tensor_parallel_size" => out.int("etp", node),
+        "tensor_model_parallel_size" | "tensor_parallel_size" | "model_parallel_size" => out.int(Field::Tp, node),
+        "pipeline_model_parallel_size" | "pipeline_parallel_size" => out.int(Field::Pp, node),
+        "context_parallel_size" => out.int(Field::Cp, node),
+        "expert_model_parallel_size" | "expert_parallel_size" => out.int(Field::Ep, node),
+        "expert_tensor_parallel_size" => out.int(Field::Etp, node),
         "virtual_pipeline_model_parallel_size"
         | "num_virtual_stages_per_pipeline_rank"
-        | "virtual_pipeline_parallel_size" => out.int("vpp", node),
+        | "virtual_pipeline_parallel_size" => out.int(Field::Vpp, node),
         "pipeline_model_parallel_layout" => {
             // Bars separate the stages. Stages per rank are the virtual stages.
             let stages = node.text().filter(|t| !t.contains('*')).map(|t| t.matches('|').count() + 1);
-            if let (Some(stages), Some(pp)) = (stages.and_then(|n| i64::try_from(n).ok()), out.fields.int("pp"))
+            if let (Some(stages), Some(pp)) = (stages.and_then(|n| i64::try_from(n).ok()), out.fields.int(Field::Pp))
                 && pp > 0
                 && stages % pp == 0
                 && stages > pp
             {
-                out.fields.set_implied("vpp", stages / pp, node.line);
+                out.fields.set_implied(Field::Vpp, stages / pp, node.line);
             }
             true
         }
-        "num_layers_per_virtual_pipeline_stage" => out.int("layers_per_virtual_stage", node),
-        "sequence_parallel" => out.flag("sequence_parallel", node),
+        "num_layers_per_virtual_pipeline_stage" => out.int(Field::LayersPerVirtualStage, node),
+        "sequence_parallel" => out.flag(Field::SequenceParallel, node),
         "use_distributed_optimizer" => {
-            if node.switch() == Some(true) && !out.fields.has("sharding") {
-                out.set("sharding", "zero1", node.line);
+            if node.switch() == Some(true) && !out.fields.has(Field::Sharding) {
+                out.set(Field::Sharding, "zero1", node.line);
             }
             true
         }
         "use_megatron_fsdp" | "use_torch_fsdp2" | "use_custom_fsdp" => {
             if node.switch() == Some(true) {
-                out.set("sharding", "zero3", node.line);
+                out.set(Field::Sharding, "zero3", node.line);
             }
             true
         }
         "data_parallel_sharding_strategy" => match node.text().as_deref() {
-            Some("no_shard") => out.set("sharding", "none", node.line),
-            Some("optim") => out.set("sharding", "zero1", node.line),
-            Some("optim_grads") => out.set("sharding", "zero2", node.line),
-            Some("optim_grads_params") => out.set("sharding", "zero3", node.line),
+            Some("no_shard") => out.set(Field::Sharding, "none", node.line),
+            Some("optim") => out.set(Field::Sharding, "zero1", node.line),
+            Some("optim_grads") => out.set(Field::Sharding, "zero2", node.line),
+            Some("optim_grads_params") => out.set(Field::Sharding, "zero3", node.line),
             _ => true,
         },
         "zero_stage" => super::zero_stage(out, node),
@@ -98,47 +99,47 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
                     "sc" | "subchannel" => "blockwise".to_owned(),
                     _ => t,
                 };
-                out.set("fp8_recipe", word, node.line);
+                out.set(Field::Fp8Recipe, word, node.line);
             }
             true
         }
         "fp4_format" | "fp4" => {
             if node.text().is_some_and(|t| t != "false") {
-                out.set("precision", "fp4", node.line);
+                out.set(Field::Precision, "fp4", node.line);
             }
             true
         }
         "precision" | "params_dtype" => super::precision(out, node),
         "recompute_activations" => {
             if node.switch() == Some(true) {
-                out.set("recompute", "selective", node.line)
+                out.set(Field::Recompute, "selective", node.line)
             } else {
                 true
             }
         }
         "checkpoint_activations" => {
             if node.switch() == Some(true) {
-                out.set("recompute", "full", node.line)
+                out.set(Field::Recompute, "full", node.line)
             } else {
                 true
             }
         }
         "recompute_granularity" | "activations_checkpoint_granularity" => match node.text().as_deref() {
-            Some("full") => out.set("recompute", "full", node.line),
-            Some("selective") => out.set("recompute", "selective", node.line),
-            None if node.value == Value::Null => out.set("recompute", "none", node.line),
+            Some("full") => out.set(Field::Recompute, "full", node.line),
+            Some("selective") => out.set(Field::Recompute, "selective", node.line),
+            None if node.value == Value::Null => out.set(Field::Recompute, "none", node.line),
             _ => true,
         },
         // Before there was a granularity, the method alone enabled recomputation.
         "activations_checkpoint_method" => {
             if matches!(node.text().as_deref(), Some("uniform" | "block")) {
-                out.fields.set_implied("recompute", "full", node.line);
+                out.fields.set_implied(Field::Recompute, "full", node.line);
             }
             true
         }
         "moe_layer_recompute" => {
             if node.switch() == Some(true) {
-                out.fields.set_implied("recompute", "selective", node.line);
+                out.fields.set_implied(Field::Recompute, "selective", node.line);
             }
             true
         }
@@ -152,36 +153,36 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
                     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
                 }
             };
-            list.is_empty() || out.set("recompute_modules", list, node.line)
+            list.is_empty() || out.set(Field::RecomputeModules, list, node.line)
         }
         "optimizer" | "optimizer_type" => {
             if let Some(t) = node.text() {
-                out.set("optimizer", names::optimizer(&t), node.line);
+                out.set(Field::Optimizer, names::optimizer(&t), node.line);
             }
             true
         }
         "adam_beta1" | "adam_beta2" => {
-            out.fields.set_implied("optimizer", "adam", node.line);
+            out.fields.set_implied(Field::Optimizer, "adam", node.line);
             true
         }
         "cpu_offloading" | "optimizer_cpu_offload" => {
             if node.switch() == Some(true) {
-                out.set("offload_optimizer", "cpu", node.line)
+                out.set(Field::OffloadOptimizer, "cpu", node.line)
             } else {
                 true
             }
         }
         "cpu_offloading_weights" => {
             if node.switch() == Some(true) {
-                out.set("offload_params", "cpu", node.line)
+                out.set(Field::OffloadParams, "cpu", node.line)
             } else {
                 true
             }
         }
-        "fine_grained_activation_offloading" => out.flag("offload_activations", node),
+        "fine_grained_activation_offloading" => out.flag(Field::OffloadActivations, node),
         "fsdp" => {
             if node.switch() == Some(true) {
-                out.set("sharding", "zero3", node.line)
+                out.set(Field::Sharding, "zero3", node.line)
             } else {
                 true
             }
@@ -193,67 +194,67 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             true
         }
         "moe_token_dispatcher_type" => match node.text().as_deref() {
-            Some("alltoall") => out.set("moe_dispatcher", "alltoall", node.line),
+            Some("alltoall") => out.set(Field::MoeDispatcher, "alltoall", node.line),
             // The default backend of the flexible dispatcher.
             Some("flex") => {
-                out.fields.set_implied("moe_dispatcher", "deepep", node.line);
+                out.fields.set_implied(Field::MoeDispatcher, "deepep", node.line);
                 true
             }
             Some(_) => false,
             None => out.record_unset_variables(node),
         },
         "moe_flex_dispatcher_backend" => match node.text().as_deref() {
-            Some(backend @ ("deepep" | "hybridep")) => out.set("moe_dispatcher", backend, node.line),
+            Some(backend @ ("deepep" | "hybridep")) => out.set(Field::MoeDispatcher, backend, node.line),
             Some(_) => false,
             None => out.record_unset_variables(node),
         },
-        "moe_enable_deepep" => node.switch() != Some(true) || out.set("moe_dispatcher", "deepep", node.line),
+        "moe_enable_deepep" => node.switch() != Some(true) || out.set(Field::MoeDispatcher, "deepep", node.line),
         "moe_expert_capacity_factor" => {
             let dropped = node.float().is_some_and(|factor| factor > 0.0);
-            !dropped || out.set("moe_capacity", "dropped", node.line)
+            !dropped || out.set(Field::MoeCapacity, "dropped", node.line)
         }
-        "decoder_first_pipeline_num_layers" | "num_layers_in_first_pipeline_stage" => out.int("first_layers", node),
-        "decoder_last_pipeline_num_layers" | "num_layers_in_last_pipeline_stage" => out.int("last_layers", node),
+        "decoder_first_pipeline_num_layers" | "num_layers_in_first_pipeline_stage" => out.int(Field::FirstLayers, node),
+        "decoder_last_pipeline_num_layers" | "num_layers_in_last_pipeline_stage" => out.int(Field::LastLayers, node),
         "cp_comm_type" => match node.text().as_deref() {
-            Some("allgather") => out.set("cp_comm_type", "all_gather", node.line),
-            Some(kind @ ("p2p" | "all_gather" | "a2a")) => out.set("cp_comm_type", kind, node.line),
+            Some("allgather") => out.set(Field::CpCommType, "all_gather", node.line),
+            Some(kind @ ("p2p" | "all_gather" | "a2a")) => out.set(Field::CpCommType, kind, node.line),
             Some(_) => false,
             None => out.record_unset_variables(node),
         },
-        "mtp_num_layers" => out.int("mtp_layers", node),
-        "overlap_grad_reduce" => out.flag("overlap_data", node),
-        "tp_comm_overlap" | "ub_tp_comm_overlap" => out.flag("overlap_tensor", node),
-        "overlap_p2p_comm" => out.flag("overlap_pipeline", node),
-        "no_overlap_p2p_communication" => out.set_negated("overlap_pipeline", node),
-        "overlap_moe_expert_parallel_comm" => out.flag("overlap_experts", node),
-        "grad_reduce_in_bf16" => node.switch() != Some(true) || out.set("gradient_format", "bf16", node.line),
+        "mtp_num_layers" => out.int(Field::MtpLayers, node),
+        "overlap_grad_reduce" => out.flag(Field::OverlapData, node),
+        "tp_comm_overlap" | "ub_tp_comm_overlap" => out.flag(Field::OverlapTensor, node),
+        "overlap_p2p_comm" => out.flag(Field::OverlapPipeline, node),
+        "no_overlap_p2p_communication" => out.set_negated(Field::OverlapPipeline, node),
+        "overlap_moe_expert_parallel_comm" => out.flag(Field::OverlapExperts, node),
+        "grad_reduce_in_bf16" => node.switch() != Some(true) || out.set(Field::GradientFormat, "bf16", node.line),
         "accumulate_allreduce_grads_in_fp32" | "grad_reduce_in_fp32" => match node.switch() {
-            Some(true) => out.set("gradient_format", "fp32", node.line),
-            Some(false) if key == "grad_reduce_in_fp32" => out.set("gradient_format", "bf16", node.line),
+            Some(true) => out.set(Field::GradientFormat, "fp32", node.line),
+            Some(false) if key == "grad_reduce_in_fp32" => out.set(Field::GradientFormat, "bf16", node.line),
             _ => true,
         },
         "attention_backend" => match node.text().as_deref() {
-            Some("unfused") => out.set("attention_kernel", "unfused", node.line),
-            Some("flash") => out.set("attention_kernel", "flash2", node.line),
-            Some("fused") => out.set("attention_kernel", "native", node.line),
+            Some("unfused") => out.set(Field::AttentionKernel, "unfused", node.line),
+            Some("flash") => out.set(Field::AttentionKernel, "flash2", node.line),
+            Some("fused") => out.set(Field::AttentionKernel, "native", node.line),
             _ => true,
         },
         "cuda_graph_impl" => match node.text().as_deref() {
             Some("local" | "transformer_engine") => {
-                out.fields.set_implied("graph_capture", "layer", node.line);
+                out.fields.set_implied(Field::GraphCapture, "layer", node.line);
                 true
             }
             _ => true,
         },
         "cuda_graph_scope" => match node.text().as_deref() {
-            Some("full_iteration") => out.set("graph_capture", "full-iteration", node.line),
+            Some("full_iteration") => out.set(Field::GraphCapture, "full-iteration", node.line),
             Some(_) => false,
             None => out.record_unset_variables(node),
         },
-        "num_distributed_optimizer_instances" => out.int("optimizer_instances", node),
-        "exp_avg_sq_dtype" => out.text("optimizer_states", node),
-        "recompute_method" => out.text("recompute_method", node),
-        "recompute_num_layers" => out.int("recompute_num_layers", node),
+        "num_distributed_optimizer_instances" => out.int(Field::OptimizerInstances, node),
+        "exp_avg_sq_dtype" => out.text(Field::OptimizerStates, node),
+        "recompute_method" => out.text(Field::RecomputeMethod, node),
+        "recompute_num_layers" => out.int(Field::RecomputeNumLayers, node),
         "overlap_param_gather"
         | "use_mcore_models"
         | "transformer_impl"
@@ -289,14 +290,10 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     }
 }
 
-fn arch(out: &mut ReadFields, name: &str, node: &Node) -> bool {
-    out.int(&format!("architecture.{name}"), node)
-}
-
 fn half(out: &mut ReadFields, word: &str, node: &Node) -> bool {
-    let finer = matches!(out.fields.str("precision"), Some("fp8" | "mxfp8" | "fp4"));
+    let finer = matches!(out.fields.str(Field::Precision), Some("fp8" | "mxfp8" | "fp4"));
     if node.switch() == Some(true) && !finer {
-        out.set("precision", word, node.line);
+        out.set(Field::Precision, word, node.line);
     }
     true
 }
@@ -305,15 +302,15 @@ fn fp8(out: &mut ReadFields, key: &str, node: &Node) -> bool {
     match node.text().as_deref() {
         None | Some("false" | "False" | "0") => true,
         Some("true" | "True" | "1") => {
-            if out.fields.str("precision") != Some("fp4") {
-                out.set("precision", "fp8", node.line);
+            if out.fields.str(Field::Precision) != Some("fp4") {
+                out.set(Field::Precision, "fp8", node.line);
             }
             true
         }
         Some(format) => {
-            out.set("precision", "fp8", node.line);
+            out.set(Field::Precision, "fp8", node.line);
             if key != "fp8_recipe" {
-                out.set("fp8_format", format, node.line);
+                out.set(Field::Fp8Format, format, node.line);
             }
             true
         }

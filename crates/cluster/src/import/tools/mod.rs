@@ -42,11 +42,12 @@ pub(crate) mod vllm;
 use super::fields::ReadFields;
 use super::names;
 use super::value::Node;
+use crate::import::Field;
 
 /// Sets the compute precision, if the value is a known precision.
 pub(crate) fn precision(out: &mut ReadFields, node: &Node) -> bool {
     match node.text().as_deref().and_then(names::precision) {
-        Some(p) => out.set("precision", p, node.line),
+        Some(p) => out.set(Field::Precision, p, node.line),
         None => {
             out.record_unset_variables(node);
             true
@@ -59,7 +60,7 @@ pub(crate) fn kv(out: &mut ReadFields, node: &Node) -> bool {
     match node.text() {
         Some(t) => {
             if let Some(p) = names::kv_precision(&t) {
-                out.set("kv_precision", p, node.line);
+                out.set(Field::KvPrecision, p, node.line);
             }
         }
         None => {
@@ -81,7 +82,7 @@ pub(crate) fn zero_stage(out: &mut ReadFields, node: &Node) -> bool {
             return true;
         }
     };
-    out.set("sharding", word, node.line)
+    out.set(Field::Sharding, word, node.line)
 }
 
 /// Sets the sharding from a strategy of PyTorch FSDP, by name or number.
@@ -95,7 +96,7 @@ pub(crate) fn fsdp_strategy(out: &mut ReadFields, node: &Node) -> bool {
         "hybrid_shard_zero2" | "_hybrid_shard_zero2" | "5" => "hsdp",
         _ => return false,
     };
-    out.set("sharding", word, node.line)
+    out.set(Field::Sharding, word, node.line)
 }
 
 /// The ZeRO stage in the name of a DeepSpeed configuration.
@@ -136,19 +137,19 @@ pub(crate) fn model(out: &mut ReadFields, node: &Node) -> bool {
                     "model" | "models" | "weights" | "checkpoint" | "checkpoints" | "ckpt" | "hf" | "data"
                 )
             {
-                out.fields.remove("model");
-                return out.set("model_path", t, node.line);
+                out.fields.remove(Field::Model);
+                return out.set(Field::ModelPath, t, node.line);
             }
             if let Some(p) = path {
-                out.fields.set("model_path", p, node.line);
+                out.fields.set(Field::ModelPath, p, node.line);
             }
-            out.set("model", id, node.line)
+            out.set(Field::Model, id, node.line)
         }
         None => match named_in_folder(node) {
-            Some(base) => out.set("model", base, node.line),
+            Some(base) => out.set(Field::Model, base, node.line),
             None => {
                 out.record_unset_variables(node);
-                out.fields.remove("model");
+                out.fields.remove(Field::Model);
                 true
             }
         },

@@ -1,5 +1,6 @@
 //! NeMo 1 and its launcher: YAML configurations, and Hydra overrides on the command line.
 
+use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
@@ -7,22 +8,22 @@ use crate::import::value::{Node, Value};
 
 /// Reads a configuration with `trainer`, `model` and possibly `run`.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "nemo", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "nemo", 0);
     if let Some(n) = doc.at("trainer.num_nodes") {
-        out.int("nodes", n);
+        out.int(Field::Nodes, n);
     }
     if let Some(n) = doc.at("trainer.devices") {
-        out.int("accelerators_per_node", n);
+        out.int(Field::AcceleratorsPerNode, n);
     }
     if let Some(n) = doc.at("trainer.precision") {
         super::precision(out, n);
     }
     if let Some(n) = doc.at("run.time_limit") {
-        out.text("slurm.time", n);
+        out.text(Field::SlurmTime, n);
     }
     if doc.has("defaults") || doc.has("hydra") {
-        out.fields.set("launcher", "nemo-launcher", 0);
+        out.fields.set(Field::Launcher, "nemo-launcher", 0);
     }
     for path in ["model", "trainer.strategy", "data", "optim", "trainer.plugins"] {
         if let Some(m) = doc.at(path) {
@@ -34,19 +35,19 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     {
         let low = names::optimizer(&t);
         if low.contains("distributed") {
-            out.fields.set_implied("sharding", "zero1", n.line);
+            out.fields.set_implied(Field::Sharding, "zero1", n.line);
         }
-        out.set("optimizer", low, n.line);
+        out.set(Field::Optimizer, low, n.line);
     }
     for path in ["model.data.seq_length", "model.data.train_ds.max_seq_length", "data.seq_length"] {
-        if let Some(n) = doc.at(path).filter(|_| !out.fields.has("seq_len")) {
-            out.int("seq_len", n);
+        if let Some(n) = doc.at(path).filter(|_| !out.fields.has(Field::SeqLen)) {
+            out.int(Field::SeqLen, n);
         }
     }
     if let Some(n) = doc.at("model.peft.peft_scheme")
         && let Some(t) = n.text()
     {
-        out.set("adapter", t.to_ascii_lowercase(), n.line);
+        out.set(Field::Adapter, t.to_ascii_lowercase(), n.line);
     }
     let restored = doc.first(&["model.restore_from_path", "model.pretrained_checkpoint.restore_from_path"]);
     if let Some(n) = restored {
@@ -56,7 +57,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         && let Some(t) = n.text()
         && let Some(m) = run_model(&t)
     {
-        out.fields.set_implied("model", m, n.line);
+        out.fields.set_implied(Field::Model, m, n.line);
     }
 }
 
@@ -111,7 +112,7 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
             if let Some(t) = node.text().filter(|_| group) {
                 groups.push(key.to_owned());
                 let shown = if key == "training" { t } else { format!("{key}={t}") };
-                out.fields.set("base_config", shown, node.line);
+                out.fields.set(Field::BaseConfig, shown, node.line);
             }
             continue;
         }
@@ -120,6 +121,6 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     let section = groups.iter().find_map(|g| tree.get(g)).or(tree.get("training")).cloned().unwrap_or(tree);
     document(&section, out);
     if !groups.is_empty() {
-        out.fields.set("launcher", "nemo-launcher", 0);
+        out.fields.set(Field::Launcher, "nemo-launcher", 0);
     }
 }

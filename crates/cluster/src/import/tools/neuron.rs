@@ -1,5 +1,6 @@
 //! NeuronX Distributed: flags of its training scripts, and configurations of NxD Training.
 
+use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
@@ -8,13 +9,13 @@ use crate::import::value::Node;
 /// Reads a configuration of NxD Training.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     super::nemo::document(doc, out);
-    out.fields.set("framework", "neuronx-distributed-training", 0);
-    out.fields.remove("launcher");
+    out.fields.set(Field::Framework, "neuronx-distributed-training", 0);
+    out.fields.remove(Field::Launcher);
     for path in ["distributed_strategy", "data"] {
         for (k, v) in doc.at(path).map(Node::map).unwrap_or(&[]) {
             if k == "zero1" {
                 if v.switch() == Some(true) {
-                    out.set("sharding", "zero1", v.line);
+                    out.set(Field::Sharding, "zero1", v.line);
                 }
             } else {
                 super::megatron::flag(&snake(k), v, out);
@@ -30,26 +31,26 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     {
         let head = t.split("--").next().unwrap_or(&t).to_owned();
         if head.split(['_', '-']).any(crate::import::names::is_size) {
-            out.fields.set_implied("model", head, n.line);
+            out.fields.set_implied(Field::Model, head, n.line);
         }
     }
     if let Some(n) = doc.get("name")
         && let Some(t) = n.text().filter(|t| t.split(['_', '-']).any(crate::import::names::is_size))
     {
-        out.fields.set_implied("model", t, n.line);
+        out.fields.set_implied(Field::Model, t, n.line);
     }
     if let Some(n) = doc.at("trainer.lnc").filter(|n| n.int() == Some(2)) {
         // Logical cores of two physical cores exist since the second generation.
-        out.fields.set_implied("accelerator", "trn2", n.line);
+        out.fields.set_implied(Field::Accelerator, "trn2", n.line);
     }
 }
 
 /// Reads `run_llama_nxd.py` and similar commands.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
+    out.fields.set(Field::Kind, "training", 0);
     // Scripts with arguments of the Hugging Face Trainer are those of Optimum.
     let optimum = args.has(&["per_device_train_batch_size"]);
-    out.fields.set("framework", if optimum { "optimum-neuron" } else { "neuronx-distributed" }, 0);
+    out.fields.set(Field::Framework, if optimum { "optimum-neuron" } else { "neuronx-distributed" }, 0);
     let mut batch: Option<Node> = None;
     let mut passes: Option<Node> = None;
     for f in &args.flags {
@@ -63,28 +64,28 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
                 passes = Some(n.clone());
                 true
             }
-            "micro_batch_size" => out.int("micro_batch", n),
-            "grad_accum_usteps" | "gradient_accumulation_steps" => out.int("grad_accum", n),
+            "micro_batch_size" => out.int(Field::MicroBatch, n),
+            "grad_accum_usteps" | "gradient_accumulation_steps" => out.int(Field::GradAccum, n),
             "use_zero1_optimizer" | "use_zero_1" | "use_zero1" | "zero_1" => {
                 if n.switch() == Some(true) {
-                    out.set("sharding", "zero1", n.line)
+                    out.set(Field::Sharding, "zero1", n.line)
                 } else {
                     true
                 }
             }
             "use_selective_checkpoint" | "selective_checkpoint_enabled" => {
                 if n.switch() == Some(true) {
-                    out.set("recompute", "selective", n.line)
+                    out.set(Field::Recompute, "selective", n.line)
                 } else {
                     true
                 }
             }
             "beta1" | "beta2" => {
-                out.fields.set_implied("optimizer", "adam", n.line);
+                out.fields.set_implied(Field::Optimizer, "adam", n.line);
                 true
             }
-            "use_mix_precision" => n.switch() != Some(true) || out.set("precision", "mixed", n.line),
-            "sequence_parallel_enabled" => out.flag("sequence_parallel", n),
+            "use_mix_precision" => n.switch() != Some(true) || out.set(Field::Precision, "mixed", n.line),
+            "sequence_parallel_enabled" => out.flag(Field::SequenceParallel, n),
             // Without a slash, this is the directory of the model's configuration instead of its name.
             "model_path" if !n.text().is_some_and(|t| t.contains('/')) => true,
             "kv_replicator"
@@ -105,14 +106,14 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
             let same = b.raw().is_some() && b.raw() == p.raw();
             match (b.int(), p.int()) {
                 (Some(x), Some(y)) if y > 0 && x % y == 0 => {
-                    out.fields.set_implied("micro_batch", x / y, p.line);
+                    out.fields.set_implied(Field::MicroBatch, x / y, p.line);
                 }
-                _ if same => out.fields.set_implied("micro_batch", 1, p.line),
+                _ if same => out.fields.set_implied(Field::MicroBatch, 1, p.line),
                 _ => {}
             }
         }
-        (Some(b), None) if !out.fields.has("micro_batch") => {
-            out.int("micro_batch", &b);
+        (Some(b), None) if !out.fields.has(Field::MicroBatch) => {
+            out.int(Field::MicroBatch, &b);
         }
         _ => {}
     }

@@ -1,5 +1,6 @@
 //! NVIDIA NIM: the image identifies the model, and variables change further settings.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::value::Node;
 
@@ -8,11 +9,11 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     let Some(key) = key.strip_prefix("nim_") else { return true };
     match key {
         "model_name" | "served_model_name" => super::model(out, node),
-        "max_model_len" => out.int("max_model_len", node),
-        "tensor_parallel_size" => out.int("tp", node),
-        "pipeline_parallel_size" => out.int("pp", node),
-        "enable_kv_cache_reuse" => out.flag("prefix_caching", node),
-        "kvcache_percent" | "kv_cache_percent" => out.float("gpu_memory_share", node),
+        "max_model_len" => out.int(Field::MaxModelLen, node),
+        "tensor_parallel_size" => out.int(Field::Tp, node),
+        "pipeline_parallel_size" => out.int(Field::Pp, node),
+        "enable_kv_cache_reuse" => out.flag(Field::PrefixCaching, node),
+        "kvcache_percent" | "kv_cache_percent" => out.float(Field::GpuMemoryShare, node),
         _ => true,
     }
 }
@@ -22,6 +23,6 @@ pub(crate) fn model(image: &str, line: u32, out: &mut ReadFields) {
     let Some((_, name)) = image.split_once("nvcr.io/nim/") else { return };
     let name = name.split([':', '@']).next().unwrap_or(name);
     if name.contains('/') {
-        out.fields.set_implied("model", name, line);
+        out.fields.set_implied(Field::Model, name, line);
     }
 }

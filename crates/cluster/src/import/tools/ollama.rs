@@ -1,5 +1,6 @@
 //! Modelfiles of ollama.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
@@ -17,8 +18,8 @@ pub(crate) fn looks_like(name: &str, text: &str) -> bool {
 
 /// Reads the Modelfile.
 pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadFields) {
-    out.fields.set("kind", "serving", 0);
-    out.fields.set("framework", "ollama", 0);
+    out.fields.set(Field::Kind, "serving", 0);
+    out.fields.set(Field::Framework, "ollama", 0);
     let mut in_block = false;
     for (line, n) in text.lines().zip(1..) {
         let quotes = line.matches("\"\"\"").count();
@@ -39,19 +40,19 @@ pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadFields)
                 let local = name.starts_with(['/', '.', '~']);
                 let id = if local { names::model_id(name).0 } else { name.to_owned() };
                 if let Some(g) = names::gguf(name) {
-                    out.set("weights_precision", g, at);
+                    out.set(Field::WeightsPrecision, g, at);
                 }
-                out.set("model", id, at);
+                out.set(Field::Model, id, at);
             }
             "PARAMETER" => {
                 let (key, value) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
                 let node = Node::str(value.trim(), at);
                 match key {
-                    "num_ctx" => out.int("max_model_len", &node),
-                    "num_predict" => out.int("max_output_tokens", &node),
-                    "num_gpu" => out.int("gpu_layers", &node),
-                    "num_batch" => out.int("batch_size", &node),
-                    "num_thread" => out.int("threads", &node),
+                    "num_ctx" => out.int(Field::MaxModelLen, &node),
+                    "num_predict" => out.int(Field::MaxOutputTokens, &node),
+                    "num_gpu" => out.int(Field::GpuLayers, &node),
+                    "num_batch" => out.int(Field::BatchSize, &node),
+                    "num_thread" => out.int(Field::Threads, &node),
                     "stop" | "temperature" | "top_k" | "top_p" | "min_p" | "seed" | "repeat_penalty"
                     | "repeat_last_n" | "mirostat" | "mirostat_eta" | "mirostat_tau" | "num_keep" | "tfs_z"
                     | "typical_p" | "presence_penalty" | "frequency_penalty" | "penalize_newline" => true,
@@ -62,7 +63,7 @@ pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadFields)
                 };
             }
             "ADAPTER" => {
-                out.set("adapter", "lora", at);
+                out.set(Field::Adapter, "lora", at);
             }
             _ => {}
         }
@@ -72,10 +73,10 @@ pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadFields)
 /// Reads an environment variable of the server. Returns false if it is not a variable of ollama.
 pub(crate) fn environment(name: &str, node: &Node, out: &mut ReadFields) -> bool {
     match name {
-        "OLLAMA_NUM_PARALLEL" => out.int("max_num_seqs", node),
-        "OLLAMA_CONTEXT_LENGTH" => out.int("max_model_len", node),
+        "OLLAMA_NUM_PARALLEL" => out.int(Field::MaxNumSeqs, node),
+        "OLLAMA_CONTEXT_LENGTH" => out.int(Field::MaxModelLen, node),
         "OLLAMA_KV_CACHE_TYPE" => super::kv(out, node),
-        "OLLAMA_FLASH_ATTENTION" => out.flag("flash_attention", node),
+        "OLLAMA_FLASH_ATTENTION" => out.flag(Field::FlashAttention, node),
         _ => name.starts_with("OLLAMA_"),
     }
 }

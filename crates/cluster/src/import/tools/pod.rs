@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::import::Field;
 use crate::import::argv;
 use crate::import::collect::{Collector, Lookup, config_file};
 use crate::import::fields::ReadFields;
@@ -176,8 +177,8 @@ pub(crate) fn read(
         Pod { engine: None, out, gpus: None }
     } else if let Some((name, _)) = collector.clients.first() {
         let mut out = ReadFields::default();
-        out.fields.set("kind", "benchmark", c.line);
-        out.fields.set("tool_name", *name, c.line);
+        out.fields.set(Field::Kind, "benchmark", c.line);
+        out.fields.set(Field::ToolName, *name, c.line);
         super::bench::combine_clients(collector.clients.into_iter().map(|(_, o)| o).collect(), true, &mut out);
         return Some(Pod { engine: None, out, gpus: None });
     } else {
@@ -210,7 +211,7 @@ pub(crate) fn read(
                 engine.flag(k, v, &mut pod.out);
             } else if k.starts_with("LLAMA_ARG_") {
                 engine.variable(k, v, &mut pod.out);
-            } else if k == "MODEL_ID" && !pod.out.fields.has("model") {
+            } else if k == "MODEL_ID" && !pod.out.fields.has(Field::Model) {
                 super::model(&mut pod.out, v);
             } else {
                 count_visible(k, &Text::new(&v.word(), v.line), &mut pod.out);
@@ -221,11 +222,11 @@ pub(crate) fn read(
         }
         engine.image(&image, c.get("image").map_or(c.line, |n| n.line), &mut pod.out);
         engine.finish(&mut pod.out);
-        pod.out.fields.set("framework", engine.framework(), c.line);
-        pod.out.fields.set("kind", "serving", c.line);
+        pod.out.fields.set(Field::Framework, engine.framework(), c.line);
+        pod.out.fields.set(Field::Kind, "serving", c.line);
     }
     pod.gpus = gpus(c);
-    pod.out.fields.remove("launcher");
+    pod.out.fields.remove(Field::Launcher);
     Some(pod)
 }
 
@@ -239,7 +240,7 @@ pub(crate) fn main_container(
     containers(n)
         .into_iter()
         .filter_map(|c| read(c, hint, env, files))
-        .max_by_key(|p| (p.out.fields.has("model"), p.gpus.is_some(), p.out.fields.iter().count()))
+        .max_by_key(|p| (p.out.fields.has(Field::Model), p.gpus.is_some(), p.out.fields.iter().count()))
 }
 
 /// The script of `sh -c` in a command.

@@ -1,5 +1,6 @@
 //! Post-training: verl's Hydra overrides, and the flags of OpenRLHF.
 
+use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
@@ -7,39 +8,39 @@ use crate::import::value::Node;
 
 /// Reads `python -m verl.trainer.…` with its overrides. Settings of the rollout engine are kept separate.
 pub(crate) fn verl(args: &Args, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "verl", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "verl", 0);
     for (path, node) in &args.overrides {
         let path = path.trim_start_matches(['+', '~']);
         let known = match path {
             "actor_rollout_ref.model.path" | "model.partial_pretrain" | "model.path" => super::model(out, node),
-            "trainer.nnodes" => out.int("nodes", node),
-            "trainer.n_gpus_per_node" => out.int("accelerators_per_node", node),
-            "data.train_batch_size" => out.int("global_batch", node),
-            "data.max_length" => out.int("seq_len", node),
+            "trainer.nnodes" => out.int(Field::Nodes, node),
+            "trainer.n_gpus_per_node" => out.int(Field::AcceleratorsPerNode, node),
+            "data.train_batch_size" => out.int(Field::GlobalBatch, node),
+            "data.max_length" => out.int(Field::SeqLen, node),
             "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu" | "data.micro_batch_size_per_gpu" => {
-                out.int("micro_batch", node)
+                out.int(Field::MicroBatch, node)
             }
             "actor_rollout_ref.actor.ulysses_sequence_parallel_size" | "ulysses_sequence_parallel_size" => {
-                out.int("ulysses_sp", node)
+                out.int(Field::UlyssesSp, node)
             }
             "actor_rollout_ref.model.enable_gradient_checkpointing" | "model.enable_gradient_checkpointing" => {
                 super::hf::flag("gradient_checkpointing", node, out)
             }
             "actor_rollout_ref.actor.strategy" | "model.strategy" => {
                 if node.text().is_some_and(|t| t.starts_with("fsdp")) {
-                    out.set("sharding", "zero3", node.line);
+                    out.set(Field::Sharding, "zero3", node.line);
                 }
                 true
             }
-            "actor_rollout_ref.actor.fsdp_config.param_offload" => offloaded("offload_params", node, out),
-            "actor_rollout_ref.actor.fsdp_config.optimizer_offload" => offloaded("offload_optimizer", node, out),
-            "actor_rollout_ref.rollout.name" => out.text("rollout.framework", node),
-            "actor_rollout_ref.rollout.tensor_model_parallel_size" => out.int("rollout.tp", node),
-            "actor_rollout_ref.rollout.gpu_memory_utilization" => out.float("rollout.gpu_memory_share", node),
-            "actor_rollout_ref.rollout.n" => out.int("rollout.samples", node),
-            "data.max_prompt_length" => out.int("rollout.isl", node),
-            "data.max_response_length" => out.int("rollout.osl", node),
+            "actor_rollout_ref.actor.fsdp_config.param_offload" => offloaded(Field::OffloadParams, node, out),
+            "actor_rollout_ref.actor.fsdp_config.optimizer_offload" => offloaded(Field::OffloadOptimizer, node, out),
+            "actor_rollout_ref.rollout.name" => out.text(Field::RolloutFramework, node),
+            "actor_rollout_ref.rollout.tensor_model_parallel_size" => out.int(Field::RolloutTp, node),
+            "actor_rollout_ref.rollout.gpu_memory_utilization" => out.float(Field::RolloutGpuMemoryShare, node),
+            "actor_rollout_ref.rollout.n" => out.int(Field::RolloutSamples, node),
+            "data.max_prompt_length" => out.int(Field::RolloutIsl, node),
+            "data.max_response_length" => out.int(Field::RolloutOsl, node),
             _ => match path.strip_prefix("actor_rollout_ref.actor.megatron.") {
                 Some(key) => super::megatron::flag(&snake(key), node, out),
                 // Settings of other models in the loop have the same names.
@@ -52,7 +53,7 @@ pub(crate) fn verl(args: &Args, out: &mut ReadFields) {
     }
 }
 
-fn offloaded(field: &str, node: &Node, out: &mut ReadFields) -> bool {
+fn offloaded(field: Field, node: &Node, out: &mut ReadFields) -> bool {
     if node.switch() == Some(true) {
         out.set(field, "cpu", node.line);
     }
@@ -61,18 +62,18 @@ fn offloaded(field: &str, node: &Node, out: &mut ReadFields) -> bool {
 
 /// Reads `openrlhf.cli.train_…`. Its training batch is that of all ranks.
 pub(crate) fn openrlhf(args: &Args, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "openrlhf", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "openrlhf", 0);
     for f in &args.flags {
         let key = snake(&f.name);
         let known = match key.as_str() {
             "pretrain" => super::model(out, &f.node),
-            "micro_train_batch_size" => out.int("micro_batch", &f.node),
-            "train_batch_size" => out.int("global_batch", &f.node),
-            "max_len" => out.int("seq_len", &f.node),
-            "ring_attn_size" => out.int("cp", &f.node),
-            "ds_tensor_parallel_size" => out.int("tp", &f.node),
-            "adam_offload" => offloaded("offload_optimizer", &f.node, out),
+            "micro_train_batch_size" => out.int(Field::MicroBatch, &f.node),
+            "train_batch_size" => out.int(Field::GlobalBatch, &f.node),
+            "max_len" => out.int(Field::SeqLen, &f.node),
+            "ring_attn_size" => out.int(Field::Cp, &f.node),
+            "ds_tensor_parallel_size" => out.int(Field::Tp, &f.node),
+            "adam_offload" => offloaded(Field::OffloadOptimizer, &f.node, out),
             "reward_pretrain" | "critic_pretrain" | "flash_attn" | "packing_samples" => true,
             _ => super::hf::flag(&key, &f.node, out),
         };

@@ -1,5 +1,6 @@
 //! Primus: one YAML format for Megatron-LM, torchtitan and MaxText.
 
+use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
@@ -17,8 +18,8 @@ pub(crate) fn module(doc: &Node) -> Option<&Node> {
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let Some(m) = module(doc) else { return };
     let framework = m.get("framework").and_then(Node::text).unwrap_or_default();
-    out.fields.set("kind", "training", m.line);
-    out.fields.set("framework", format!("primus-{framework}"), m.get("framework").map_or(m.line, |n| n.line));
+    out.fields.set(Field::Kind, "training", m.line);
+    out.fields.set(Field::Framework, format!("primus-{framework}"), m.get("framework").map_or(m.line, |n| n.line));
     if let Some(n) = m.get("model") {
         if let Some(t) = n.text() {
             let base = t.rsplit('/').next().unwrap_or(&t).trim_end_matches(".yaml").trim_end_matches(".yml");
@@ -26,10 +27,10 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
             for (tail, p) in [("-fp8", "fp8"), ("-bf16", "bf16"), ("-FP8", "fp8"), ("-BF16", "bf16")] {
                 if let Some(short) = base.strip_suffix(tail) {
                     id = short;
-                    out.fields.set("precision", p, n.line);
+                    out.fields.set(Field::Precision, p, n.line);
                 }
             }
-            out.set("model", id, n.line);
+            out.set(Field::Model, id, n.line);
         } else {
             out.record_unset_variables(n);
         }
@@ -62,30 +63,30 @@ pub(crate) fn command(args: &Args, experiment: Option<&Text>, out: &mut ReadFiel
         .into_iter()
         .find(|f| path.split(['/', '_', '-']).any(|part| part == *f))
         .unwrap_or("megatron");
-    out.fields.set("kind", "training", line);
-    out.fields.set("framework", format!("primus-{framework}"), line);
-    out.fields.set("config_file", path.as_str(), line);
+    out.fields.set(Field::Kind, "training", line);
+    out.fields.set(Field::Framework, format!("primus-{framework}"), line);
+    out.fields.set(Field::ConfigFile, path.as_str(), line);
     let stem = path.rsplit('/').next().unwrap_or(&path).split(".y").next().unwrap_or(&path);
     let mut model = stem.trim_end_matches("-pretrain");
     for (tail, precision) in [("-FP8", "fp8"), ("-BF16", "bf16"), ("-fp8", "fp8"), ("-bf16", "bf16")] {
         if let Some(short) = model.strip_suffix(tail) {
             model = short;
-            out.fields.set_implied("precision", precision, line);
+            out.fields.set_implied(Field::Precision, precision, line);
         }
     }
     if crate::import::names::is_model(model) {
-        out.fields.set_implied("model", model, line);
+        out.fields.set_implied(Field::Model, model, line);
     }
     if let Some(accelerator) = crate::import::names::accelerator_in(&path) {
-        out.fields.set_implied("accelerator", accelerator, line);
+        out.fields.set_implied(Field::Accelerator, accelerator, line);
     }
     for f in &args.flags {
         let key = snake(&f.name);
         let known = match (key.as_str(), framework) {
             ("config" | "exp", _) => true,
-            ("nnodes" | "num_nodes" | "nodes", _) => out.int("nodes", &f.node),
+            ("nnodes" | "num_nodes" | "nodes", _) => out.int(Field::Nodes, &f.node),
             // Options of `primus-cli slurm` have Slurm's short names.
-            _ if f.name == "-N" => out.int("nodes", &f.node),
+            _ if f.name == "-N" => out.int(Field::Nodes, &f.node),
             (_, "maxtext") => {
                 super::maxtext::keys(&[(key.clone(), f.node.clone())], out);
                 true

@@ -1,5 +1,6 @@
 //! Ray: applications of `ray.serve.llm`.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
@@ -20,8 +21,8 @@ fn models(doc: &Node) -> Vec<&Node> {
 
 /// Reads the models. A single model is the job; several models become variants.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "serving", doc.line);
-    out.fields.set("framework", "vllm", doc.line);
+    out.fields.set(Field::Kind, "serving", doc.line);
+    out.fields.set(Field::Framework, "vllm", doc.line);
     let mut all: Vec<ReadFields> = models(doc).into_iter().map(model).collect();
     if all.len() == 1 {
         if let Some(one) = all.pop() {
@@ -31,9 +32,9 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         }
         return;
     }
-    let total = all.iter().try_fold(0_i64, |sum, one| sum.checked_add(one.fields.int("num_accelerators")?));
+    let total = all.iter().try_fold(0_i64, |sum, one| sum.checked_add(one.fields.int(Field::NumAccelerators)?));
     if let Some(total) = total {
-        out.fields.set_implied("num_accelerators", total, doc.line);
+        out.fields.set_implied(Field::NumAccelerators, total, doc.line);
     }
     out.variants.extend(all.into_iter().map(|one| one.fields));
 }
@@ -51,20 +52,20 @@ fn model(node: &Node) -> ReadFields {
     if let Some(kind) = node.get("accelerator_type")
         && let Some(label) = kind.text().as_deref().and_then(names::accelerator_label)
     {
-        out.fields.set("accelerator", label, kind.line);
+        out.fields.set(Field::Accelerator, label, kind.line);
     }
     let replicas = ["deployment_config.num_replicas", "deployment_config.autoscaling_config.min_replicas"];
     if let Some(n) = replicas.iter().find_map(|path| node.at(path)).filter(|n| n.int().is_some()) {
-        out.int("replicas", n);
+        out.int(Field::Replicas, n);
     }
     Engine::Vllm.finish(&mut out);
     Engine::Vllm.count(&mut out);
-    if let (Some(each), Some(replicas)) = (out.fields.int("num_accelerators"), out.fields.int("replicas"))
+    if let (Some(each), Some(replicas)) = (out.fields.int(Field::NumAccelerators), out.fields.int(Field::Replicas))
         && replicas > 1
     {
-        let at = out.fields.at("replicas");
-        out.fields.set("accelerators_per_replica", each, at);
-        out.fields.set("num_accelerators", each.saturating_mul(replicas), at);
+        let at = out.fields.at(Field::Replicas);
+        out.fields.set(Field::AcceleratorsPerReplica, each, at);
+        out.fields.set(Field::NumAccelerators, each.saturating_mul(replicas), at);
     }
     out
 }

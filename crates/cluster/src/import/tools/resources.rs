@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::{Fields, ReadFields};
 use crate::import::names;
@@ -15,14 +16,14 @@ use super::serving::Engine;
 pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) -> bool {
     let backend = d.at("spec.backendFramework").and_then(Node::text);
     let hint = backend.as_deref().and_then(Engine::named);
-    out.fields.set("kind", "serving", d.line);
-    out.fields.set("orchestrator", "dynamo", d.line);
-    out.fields.set("manifest", "DynamoGraphDeployment", d.line);
+    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Orchestrator, "dynamo", d.line);
+    out.fields.set(Field::Manifest, "DynamoGraphDeployment", d.line);
     if let Some(e) = hint {
-        out.fields.set("framework", e.framework(), d.at("spec.backendFramework").map_or(0, |n| n.line));
+        out.fields.set(Field::Framework, e.framework(), d.at("spec.backendFramework").map_or(0, |n| n.line));
     }
     if let Some((a, at)) = pod::requested_accelerator(d) {
-        out.fields.set_implied("accelerator", a, at);
+        out.fields.set_implied(Field::Accelerator, a, at);
     }
     let mut devices = Some(0_i64);
     let mut nodes = Some(0_i64);
@@ -36,16 +37,16 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
         let gpu = pod::gpus(s).or_else(|| pod::containers(s).into_iter().find_map(pod::gpus));
         let Some(p) = pod::containers(s).into_iter().find_map(|c| pod::read(c, hint, env, files)) else { continue };
         let sub = s.get("subComponentType").and_then(Node::text);
-        let own = p.out.fields.str("role").and_then(role);
+        let own = p.out.fields.str(Field::Role).and_then(role);
         let r = sub.as_deref().and_then(role).or(own).or_else(|| role(name));
         let replicas = s.get("replicas").and_then(Node::int).unwrap_or(1);
         let count = s.at("multinode.nodeCount").and_then(Node::int);
         let mut o = p.out;
         if let Some(n) = s.get("replicas").filter(|n| n.int().is_some()) {
-            o.int("replicas", n);
+            o.int(Field::Replicas, n);
         }
         if let Some(c) = count {
-            o.fields.set("nodes", c, s.at("multinode.nodeCount").map_or(s.line, |n| n.line));
+            o.fields.set(Field::Nodes, c, s.at("multinode.nodeCount").map_or(s.line, |n| n.line));
         }
         let (g, at) = match gpu {
             Some((g, at)) => (Some(g), at),
@@ -65,38 +66,38 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
     for (_, o, ..) in &mut workers {
         out.strange.append(&mut o.strange);
         out.missing.append(&mut o.missing);
-        o.fields.remove("num_accelerators");
+        o.fields.remove(Field::NumAccelerators);
     }
     if disaggregated {
         for (r, mut o, ..) in workers {
             if let Some(r) = r {
-                o.fields.remove("model_path");
+                o.fields.remove(Field::ModelPath);
                 out.roles.push((r.to_owned(), o.fields));
             }
         }
         settle_roles(out);
         if let (Some(g), true) = (per_node, whole_nodes) {
-            out.fields.set_implied("accelerators_per_node", g, d.line);
+            out.fields.set_implied(Field::AcceleratorsPerNode, g, d.line);
             if let Some(n) = nodes.filter(|_| g >= 4) {
-                out.fields.set_implied("nodes", n, d.line);
+                out.fields.set_implied(Field::Nodes, n, d.line);
             }
         }
     } else if let Some((_, mut o, g, at)) = workers.into_iter().next() {
-        let count = o.fields.remove("nodes");
+        let count = o.fields.remove(Field::Nodes);
         if let Some(c) = &count {
-            out.fields.set("nodes_per_replica", c.value.clone(), c.at);
-            out.fields.set("accelerators_per_node", g, at);
+            out.fields.set(Field::NodesPerReplica, c.value.clone(), c.at);
+            out.fields.set(Field::AcceleratorsPerNode, g, at);
         }
         if g > 0 {
             let n = count.and_then(|c| c.value.as_i64()).unwrap_or(1);
-            out.fields.set("accelerators_per_replica", g.saturating_mul(n), at);
+            out.fields.set(Field::AcceleratorsPerReplica, g.saturating_mul(n), at);
         }
-        o.fields.remove("role");
+        o.fields.remove(Field::Role);
         out.fields.copy_missing(&o.fields);
     }
-    out.fields.remove("model_path");
+    out.fields.remove(Field::ModelPath);
     if let Some(n) = devices.filter(|n| *n > 0) {
-        out.fields.set_implied("num_accelerators", n, d.line);
+        out.fields.set_implied(Field::NumAccelerators, n, d.line);
     }
     true
 }
@@ -104,15 +105,15 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
 /// Reads KServe's service for language models, with optional prefill workers.
 pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) -> bool {
     let Some(spec) = d.get("spec") else { return false };
-    out.fields.set("kind", "serving", d.line);
-    out.fields.set("framework", "vllm", d.line);
-    out.fields.set("manifest", "LLMInferenceService", d.line);
+    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Framework, "vllm", d.line);
+    out.fields.set(Field::Manifest, "LLMInferenceService", d.line);
     if let Some(n) = spec.first(&["model.name", "model.uri"]) {
         super::model(out, n);
-        out.fields.remove("model_path");
+        out.fields.remove(Field::ModelPath);
     }
     if let Some((a, at)) = pod::requested_accelerator(d) {
-        out.fields.set_implied("accelerator", a, at);
+        out.fields.set_implied(Field::Accelerator, a, at);
     }
     let half = |n: &Node| {
         let mut o = ReadFields::default();
@@ -124,13 +125,13 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
             gpu = p.gpus;
             o = p.out;
         }
-        for (path, key) in [("tensor", "tp"), ("data", "dp"), ("pipeline", "pp")] {
+        for (path, key) in [("tensor", Field::Tp), ("data", Field::Dp), ("pipeline", Field::Pp)] {
             if let Some(v) = n.at(&format!("parallelism.{path}")) {
                 o.int(key, v);
             }
         }
         if let Some(v) = n.at("parallelism.expert") {
-            o.flag("expert_parallel", v);
+            o.flag(Field::ExpertParallel, v);
         }
         // With a worker template, a replica consists of several pods: data-parallel ranks divided by the ranks per pod,
         // or the pipeline stages.
@@ -140,15 +141,15 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
             _ => count("pipeline").unwrap_or(1),
         };
         if let (Some((g, at)), true) = (gpu, n.has("worker") && pods > 1) {
-            o.fields.set("accelerators_per_node", g, at);
-            o.fields.set("nodes_per_replica", pods, n.get("parallelism").map_or(at, |p| p.line));
+            o.fields.set(Field::AcceleratorsPerNode, g, at);
+            o.fields.set(Field::NodesPerReplica, pods, n.get("parallelism").map_or(at, |p| p.line));
             gpu = Some((g.saturating_mul(pods), at));
         }
         if let Some(v) = n.get("replicas") {
-            o.int("replicas", v);
+            o.int(Field::Replicas, v);
         }
         Engine::Vllm.finish(&mut o);
-        o.fields.remove("num_accelerators");
+        o.fields.remove(Field::NumAccelerators);
         (o, gpu)
     };
     let (mut main, gpu) = half(spec);
@@ -157,43 +158,43 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
         let mut all = Some(0_i64);
         for (o, g) in [(&mut pre, pre_gpu), (&mut main, gpu)] {
             if let Some((g, at)) = g {
-                o.fields.set("accelerators", g, at);
+                o.fields.set(Field::Accelerators, g, at);
             }
-            let n = g.and_then(|(g, _)| g.checked_mul(o.fields.int("replicas").unwrap_or(1)));
+            let n = g.and_then(|(g, _)| g.checked_mul(o.fields.int(Field::Replicas).unwrap_or(1)));
             all = all.zip(n).and_then(|(a, b)| a.checked_add(b));
             out.strange.append(&mut o.strange);
         }
         out.roles.push(("prefill".to_owned(), pre.fields));
         out.roles.push(("decode".to_owned(), main.fields));
         let both: Vec<&Fields> = out.roles.iter().map(|(_, f)| f).collect();
-        let shared = both.first().and_then(|f| f.entry("prefix_caching")).cloned();
+        let shared = both.first().and_then(|f| f.entry(Field::PrefixCaching)).cloned();
         let alike = shared
             .as_ref()
-            .is_some_and(|e| both.iter().all(|f| f.entry("prefix_caching").is_some_and(|x| x.value == e.value)));
+            .is_some_and(|e| both.iter().all(|f| f.entry(Field::PrefixCaching).is_some_and(|x| x.value == e.value)));
         if let (Some(e), true) = (shared, alike) {
             for (_, f) in &mut out.roles {
-                f.remove("prefix_caching");
+                f.remove(Field::PrefixCaching);
             }
             out.fields.put(e);
         }
         settle_roles(out);
         if let Some(n) = all.filter(|n| *n > 0) {
-            out.fields.set_implied("num_accelerators", n, d.line);
+            out.fields.set_implied(Field::NumAccelerators, n, d.line);
         }
     } else {
         out.strange.append(&mut main.strange);
         out.fields.copy_missing(&main.fields);
         if let Some((g, at)) = gpu {
-            out.fields.set("accelerators_per_replica", g, at);
-            let all = g.saturating_mul(out.fields.int("replicas").unwrap_or(1));
-            out.fields.set_implied("num_accelerators", all, at);
+            out.fields.set(Field::AcceleratorsPerReplica, g, at);
+            let all = g.saturating_mul(out.fields.int(Field::Replicas).unwrap_or(1));
+            out.fields.set_implied(Field::NumAccelerators, all, at);
         }
     }
-    if let Some(m) = out.fields.str("model").map(str::to_owned)
+    if let Some(m) = out.fields.str(Field::Model).map(str::to_owned)
         && let Some(w) = names::weights(&m)
     {
-        let at = out.fields.at("model");
-        out.fields.set_implied("weights_precision", w, at);
+        let at = out.fields.at(Field::Model);
+        out.fields.set_implied(Field::WeightsPrecision, w, at);
     }
     true
 }
@@ -217,26 +218,26 @@ pub(crate) fn inference_service(
     };
     let Some(p) = p else { return false };
     *out = p.out;
-    out.fields.set("manifest", kind, d.line);
-    if let Some(n) = spec.at("model.storageUri").filter(|_| !out.fields.has("model")) {
+    out.fields.set(Field::Manifest, kind, d.line);
+    if let Some(n) = spec.at("model.storageUri").filter(|_| !out.fields.has(Field::Model)) {
         super::model(out, n);
     }
     if let Some((a, at)) = pod::requested_accelerator(d) {
-        out.fields.set_implied("accelerator", a, at);
+        out.fields.set_implied(Field::Accelerator, a, at);
     }
     if let Some(n) = spec.get("minReplicas") {
-        out.int("replicas", n);
+        out.int(Field::Replicas, n);
     }
     let workers = spec.at("workerSpec.pipelineParallelSize").and_then(Node::int);
     if let Some(n) = workers {
-        out.fields.set("pp", n, spec.line);
+        out.fields.set(Field::Pp, n, spec.line);
     }
     if let Some((g, at)) = p.gpus {
-        out.fields.remove("num_accelerators");
+        out.fields.remove(Field::NumAccelerators);
         let all = g.saturating_mul(workers.unwrap_or(1));
-        out.fields.set("accelerators_per_replica", all, at);
-        let r = out.fields.int("replicas").unwrap_or(1).max(1);
-        out.fields.set_implied("num_accelerators", all.saturating_mul(r), at);
+        out.fields.set(Field::AcceleratorsPerReplica, all, at);
+        let r = out.fields.int(Field::Replicas).unwrap_or(1).max(1);
+        out.fields.set_implied(Field::NumAccelerators, all.saturating_mul(r), at);
     }
     true
 }
@@ -245,20 +246,20 @@ pub(crate) fn inference_service(
 pub(crate) fn kubeai(d: &Node, out: &mut ReadFields) -> bool {
     let Some(spec) = d.get("spec") else { return false };
     let word = spec.get("engine").and_then(Node::text).unwrap_or_default();
-    out.fields.set("kind", "serving", d.line);
+    out.fields.set(Field::Kind, "serving", d.line);
     let engine = Engine::named(&word);
     let framework = engine.map_or_else(
         || if word == "OLlama" { "ollama".to_owned() } else { word.to_ascii_lowercase() },
         |e| e.framework().to_owned(),
     );
-    out.fields.set("framework", framework, spec.get("engine").map_or(spec.line, |n| n.line));
-    out.fields.set("manifest", "kubeai Model", d.line);
+    out.fields.set(Field::Framework, framework, spec.get("engine").map_or(spec.line, |n| n.line));
+    out.fields.set(Field::Manifest, "kubeai Model", d.line);
     if let Some(n) = spec.get("url") {
         let t = n.text().unwrap_or_default();
         let bare = t.split_once("://").map_or(t.as_str(), |p| p.1).split('?').next().unwrap_or("");
-        out.fields.set("model", bare, n.line);
+        out.fields.set(Field::Model, bare, n.line);
         if let Some(w) = names::weights(bare) {
-            out.fields.set_implied("weights_precision", w, n.line);
+            out.fields.set_implied(Field::WeightsPrecision, w, n.line);
         }
     }
     if let Some(e) = engine {
@@ -272,13 +273,13 @@ pub(crate) fn kubeai(d: &Node, out: &mut ReadFields) -> bool {
     if let Some(n) = spec.get("resourceProfile") {
         let (name, count) = pod::profile(&n.text().unwrap_or_default());
         if let Some(a) = name {
-            out.fields.set_implied("accelerator", a, n.line);
+            out.fields.set_implied(Field::Accelerator, a, n.line);
         }
         let cpu = n.text().is_some_and(|t| t.starts_with("cpu"));
         if let Some(c) = count.filter(|_| !cpu) {
             // At least one server; the autoscaler determines the actual number.
             let r = spec.get("minReplicas").and_then(Node::int).unwrap_or(1).max(1);
-            out.fields.set_implied("num_accelerators", c.saturating_mul(r), n.line);
+            out.fields.set_implied(Field::NumAccelerators, c.saturating_mul(r), n.line);
         }
     }
     true
@@ -307,11 +308,11 @@ const INSTANCES: &[(&str, &str, i64)] = &[
 /// Reads KAITO's workspace.
 pub(crate) fn kaito(d: &Node, configs: &[(String, Node)], out: &mut ReadFields) -> bool {
     let Some(inference) = d.get("inference") else { return false };
-    out.fields.set("kind", "serving", d.line);
-    out.fields.set("framework", "vllm", d.line);
-    out.fields.set("manifest", "kaito Workspace", d.line);
+    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Framework, "vllm", d.line);
+    out.fields.set(Field::Manifest, "kaito Workspace", d.line);
     if let Some(n) = inference.at("preset.name") {
-        out.text("model", n);
+        out.text(Field::Model, n);
     }
     if let Some(name) = inference.get("config").and_then(Node::text)
         && let Some((_, c)) = configs.iter().find(|(k, _)| *k == name)
@@ -323,25 +324,25 @@ pub(crate) fn kaito(d: &Node, configs: &[(String, Node)], out: &mut ReadFields) 
     let count = d.at("resource.count").and_then(Node::int);
     if let Some(n) = d.at("resource.instanceType") {
         let t = n.text().unwrap_or_default();
-        out.fields.set("instance_type", t.as_str(), n.line);
+        out.fields.set(Field::InstanceType, t.as_str(), n.line);
         let known = INSTANCES.iter().find(|(k, ..)| t.eq_ignore_ascii_case(&format!("Standard_{k}")));
         if let Some((_, a, per)) = known {
-            out.fields.set_implied("accelerator", *a, n.line);
+            out.fields.set_implied(Field::Accelerator, *a, n.line);
             let all = per.saturating_mul(count.unwrap_or(1));
-            let tp = out.fields.int("tp").unwrap_or(1);
-            let need = tp.saturating_mul(out.fields.int("pp").unwrap_or(1));
+            let tp = out.fields.int(Field::Tp).unwrap_or(1);
+            let need = tp.saturating_mul(out.fields.int(Field::Pp).unwrap_or(1));
             if need > all {
-                let at = out.fields.at("tp");
+                let at = out.fields.at(Field::Tp);
                 out.conflict(format!("tensor parallel size {tp} needs {need} accelerators, but {t} gives {all}"), at);
             } else {
-                out.fields.set_implied("num_accelerators", all, n.line);
+                out.fields.set_implied(Field::NumAccelerators, all, n.line);
                 if let Some(count) = count {
-                    out.fields.set_implied("nodes", count, n.line);
-                    out.fields.set_implied("accelerators_per_node", *per, n.line);
+                    out.fields.set_implied(Field::Nodes, count, n.line);
+                    out.fields.set_implied(Field::AcceleratorsPerNode, *per, n.line);
                 }
             }
         } else if let Some(a) = names::accelerator_in(&t) {
-            out.fields.set_implied("accelerator", a, n.line);
+            out.fields.set_implied(Field::Accelerator, a, n.line);
         }
     }
     true

@@ -1,5 +1,6 @@
 //! The roles of servers in a disaggregated deployment: prefill and decode.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 
 /// Maps the names of roles in engines and charts to `prefill` or `decode`.
@@ -15,28 +16,28 @@ pub(crate) fn role(word: &str) -> Option<&'static str> {
 }
 
 /// Fields that belong to the whole job instead of a role.
-const SHARED: &[&str] = &[
-    "kind",
-    "framework",
-    "model",
-    "model_path",
-    "accelerator",
-    "weights_precision",
-    "kv_precision",
-    "precision",
-    "quantization",
-    "redundant_experts",
-    "orchestrator",
-    "manifest",
-    "launcher",
-    "role",
+const SHARED: &[Field] = &[
+    Field::Kind,
+    Field::Framework,
+    Field::Model,
+    Field::ModelPath,
+    Field::Accelerator,
+    Field::WeightsPrecision,
+    Field::KvPrecision,
+    Field::Precision,
+    Field::Quantization,
+    Field::RedundantExperts,
+    Field::Orchestrator,
+    Field::Manifest,
+    Field::Launcher,
+    Field::Role,
 ];
 
 /// Combines the servers of a disaggregated deployment by their role.
 pub(crate) fn disaggregated(servers: Vec<(String, ReadFields)>, out: &mut ReadFields) {
     let mut devices = Some(0_i64);
     for (role, mut o) in servers {
-        devices = devices.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b));
+        devices = devices.zip(o.fields.int(Field::NumAccelerators)).and_then(|(a, b)| a.checked_add(b));
         out.strange.append(&mut o.strange);
         out.missing.append(&mut o.missing);
         if !out.roles.iter().any(|(known, _)| *known == role) {
@@ -45,7 +46,7 @@ pub(crate) fn disaggregated(servers: Vec<(String, ReadFields)>, out: &mut ReadFi
     }
     settle_roles(out);
     if let Some(n) = devices.filter(|n| *n > 0) {
-        out.fields.set_implied("num_accelerators", n, 0);
+        out.fields.set_implied(Field::NumAccelerators, n, 0);
     }
 }
 
@@ -53,31 +54,35 @@ pub(crate) fn disaggregated(servers: Vec<(String, ReadFields)>, out: &mut ReadFi
 pub(crate) fn settle_roles(out: &mut ReadFields) {
     let mut roles = std::mem::take(&mut out.roles);
     for (_, fields) in &mut roles {
-        for key in SHARED {
+        for key in SHARED.iter().copied() {
             if let Some(e) = fields.remove(key)
-                && *key != "role"
+                && key != Field::Role
                 && !out.fields.has(key)
             {
                 out.fields.put(e);
             }
         }
-        fields.remove("num_accelerators");
+        fields.remove(Field::NumAccelerators);
     }
-    let same = |key: &str| {
+    let same = |key: Field| {
         let mut it = roles.iter().map(|(_, f)| f.entry(key).map(|e| &e.value));
         let first = it.next().flatten();
         roles.len() > 1 && first.is_some() && it.all(|v| v == first)
     };
     // Speculation settings that both roles have in common, and a cache setting that only names the feature.
-    let common: Vec<String> =
-        ["speculative.method", "speculative.tokens", "speculative.steps", "speculative.topk", "speculative.model"]
-            .iter()
-            .filter(|k| same(k))
-            .map(|k| (*k).to_owned())
-            .collect();
+    let common: Vec<Field> = [
+        Field::SpeculativeMethod,
+        Field::SpeculativeTokens,
+        Field::SpeculativeSteps,
+        Field::SpeculativeTopk,
+        Field::SpeculativeModel,
+    ]
+    .into_iter()
+    .filter(|key| same(*key))
+    .collect();
     for key in common {
         for (i, (_, f)) in roles.iter_mut().enumerate() {
-            if let Some(e) = f.remove(&key)
+            if let Some(e) = f.remove(key)
                 && i == 0
             {
                 out.fields.put(e);

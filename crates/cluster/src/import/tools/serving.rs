@@ -1,5 +1,6 @@
 //! Common parts of the serving engines: selection of the engine's flags, and counting of devices.
 
+use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::{Fields, ReadFields};
 use crate::import::names;
@@ -88,8 +89,8 @@ impl Engine {
 
     /// Reads the arguments of a command. The first positional argument may be the model.
     pub(crate) fn command(self, args: &Args, out: &mut ReadFields) {
-        out.fields.set("kind", "serving", args.flags.first().map_or(0, |f| f.node.line));
-        out.fields.set("framework", self.framework(), args.flags.first().map_or(0, |f| f.node.line));
+        out.fields.set(Field::Kind, "serving", args.flags.first().map_or(0, |f| f.node.line));
+        out.fields.set(Field::Framework, self.framework(), args.flags.first().map_or(0, |f| f.node.line));
         if let Some(w) = args.positional.first()
             && !matches!(self, Engine::LlamaCpp | Engine::Tgi | Engine::Nim)
         {
@@ -113,19 +114,19 @@ impl Engine {
 
     /// Number of devices of one server.
     fn devices(self, f: &Fields) -> Option<i64> {
-        let of = |k: &str| f.int(k).filter(|n| *n > 0);
-        let (tp, pp, dp) = (of("tp"), of("pp"), of("dp"));
+        let of = |k: Field| f.int(k).filter(|n| *n > 0);
+        let (tp, pp, dp) = (of(Field::Tp), of(Field::Pp), of(Field::Dp));
         if tp.is_none() && pp.is_none() && dp.is_none() {
             return None;
         }
         // If a size is stated but unknown, the number of devices is unknown.
-        if ["tp", "pp", "dp"].iter().any(|k| f.is_open(k) || (f.has(k) && of(k).is_none())) {
+        if [Field::Tp, Field::Pp, Field::Dp].into_iter().any(|k| f.is_open(k) || (f.has(k) && of(k).is_none())) {
             return None;
         }
         let base = tp.unwrap_or(1).checked_mul(pp.unwrap_or(1))?;
         match self {
             Engine::Vllm => base.checked_mul(dp.unwrap_or(1)),
-            Engine::Sglang if f.bool("attention_dp") != Some(true) => base.checked_mul(dp.unwrap_or(1)),
+            Engine::Sglang if f.bool(Field::AttentionDp) != Some(true) => base.checked_mul(dp.unwrap_or(1)),
             _ => Some(base),
         }
     }
@@ -134,31 +135,31 @@ impl Engine {
     pub(crate) fn finish(self, out: &mut ReadFields) {
         if let Some((served, at)) = &out.served {
             let hub = served.matches('/').count() == 1 && !served.starts_with('/');
-            let by_path = out.fields.has("model_path") || !out.fields.has("model");
+            let by_path = out.fields.has(Field::ModelPath) || !out.fields.has(Field::Model);
             if hub && by_path {
-                out.fields.remove("model_path");
-                out.fields.set("model", served.as_str(), *at);
+                out.fields.remove(Field::ModelPath);
+                out.fields.set(Field::Model, served.as_str(), *at);
             }
         }
         // In SGLang, attention groups are subsets of the tensor ranks.
-        if out.fields.bool("expert_parallel") == Some(true) && matches!(self, Engine::Vllm | Engine::Sglang) {
-            let at = out.fields.at("expert_parallel");
-            let (tp, dp) = (out.fields.int("tp"), out.fields.int("dp").filter(|_| self == Engine::Vllm));
+        if out.fields.bool(Field::ExpertParallel) == Some(true) && matches!(self, Engine::Vllm | Engine::Sglang) {
+            let at = out.fields.at(Field::ExpertParallel);
+            let (tp, dp) = (out.fields.int(Field::Tp), out.fields.int(Field::Dp).filter(|_| self == Engine::Vllm));
             if (tp.is_some() || dp.is_some())
                 && let Some(ep) = tp.unwrap_or(1).checked_mul(dp.unwrap_or(1))
             {
-                out.fields.set_implied("ep", ep, at);
+                out.fields.set_implied(Field::Ep, ep, at);
             }
         }
-        if let Some(m) = out.fields.str("model").map(str::to_owned)
+        if let Some(m) = out.fields.str(Field::Model).map(str::to_owned)
             && let Some(w) = names::weights(&m)
         {
-            let at = out.fields.at("model");
-            out.fields.set_implied("weights_precision", w, at);
+            let at = out.fields.at(Field::Model);
+            out.fields.set_implied(Field::WeightsPrecision, w, at);
         }
-        if out.fields.has("speculative.model") && !out.fields.has("speculative.method") {
-            let at = out.fields.at("speculative.model");
-            out.fields.set_implied("speculative.method", "draft", at);
+        if out.fields.has(Field::SpeculativeModel) && !out.fields.has(Field::SpeculativeMethod) {
+            let at = out.fields.at(Field::SpeculativeModel);
+            out.fields.set_implied(Field::SpeculativeMethod, "draft", at);
         }
     }
 
@@ -175,18 +176,21 @@ impl Engine {
         let release = tag.strip_prefix('v').unwrap_or(tag).split('-').next().unwrap_or_default();
         let numbers = release.split('.').take_while(|part| part.starts_with(|c: char| c.is_ascii_digit())).count();
         if numbers >= 2 && (repository == own || repository.ends_with(&format!("/{own}"))) {
-            out.fields.set_implied("release", release, line);
+            out.fields.set_implied(Field::Release, release, line);
         }
     }
 
     /// Sets the number of devices of the server, unless it is known already.
     pub(crate) fn count(self, out: &mut ReadFields) {
-        if out.fields.has("num_accelerators") || self == Engine::LlamaCpp {
+        if out.fields.has(Field::NumAccelerators) || self == Engine::LlamaCpp {
             return;
         }
         if let Some(n) = self.devices(&out.fields) {
-            let at = ["tp", "dp", "pp"].iter().find(|k| out.fields.has(k)).map_or(0, |k| out.fields.at(k));
-            out.fields.set_implied("num_accelerators", n, at);
+            let at = [Field::Tp, Field::Dp, Field::Pp]
+                .into_iter()
+                .find(|k| out.fields.has(*k))
+                .map_or(0, |k| out.fields.at(k));
+            out.fields.set_implied(Field::NumAccelerators, n, at);
         }
     }
 }
@@ -195,25 +199,25 @@ impl Engine {
 fn tgi(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
         "model_id" => super::model(out, node),
-        "num_shard" => out.int("tp", node),
-        "max_total_tokens" => out.int("max_model_len", node),
-        "max_batch_prefill_tokens" => out.int("max_num_batched_tokens", node),
-        "max_batch_size" | "max_concurrent_requests" => out.int("max_num_seqs", node),
-        "max_batch_total_tokens" => out.int("max_total_tokens", node),
-        "cuda_memory_fraction" => out.float("gpu_memory_share", node),
+        "num_shard" => out.int(Field::Tp, node),
+        "max_total_tokens" => out.int(Field::MaxModelLen, node),
+        "max_batch_prefill_tokens" => out.int(Field::MaxNumBatchedTokens, node),
+        "max_batch_size" | "max_concurrent_requests" => out.int(Field::MaxNumSeqs, node),
+        "max_batch_total_tokens" => out.int(Field::MaxTotalTokens, node),
+        "cuda_memory_fraction" => out.float(Field::GpuMemoryShare, node),
         "dtype" => super::precision(out, node),
         "kv_cache_dtype" => super::kv(out, node),
         "quantize" => {
             if let Some(t) = node.text() {
                 if let Some(w) = names::weights(&t) {
-                    out.set("weights_precision", w, node.line);
+                    out.set(Field::WeightsPrecision, w, node.line);
                 }
-                out.set("quantization", t, node.line);
+                out.set(Field::Quantization, t, node.line);
             }
             true
         }
         "sharded" | "max_input_tokens" | "max_input_length" | "max_best_of" | "waiting_served_ratio" => true,
-        "speculate" => out.int("speculative.tokens", node),
+        "speculate" => out.int(Field::SpeculativeTokens, node),
         _ => super::is_irrelevant(key),
     }
 }

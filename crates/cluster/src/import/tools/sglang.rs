@@ -1,5 +1,6 @@
 //! SGLang: `sglang.launch_server` and files with its flags.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
@@ -14,87 +15,87 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             true
         }
-        "tp" | "tp_size" | "tensor_parallel_size" => out.int("tp", node),
-        "pp" | "pp_size" | "pipeline_parallel_size" => out.int("pp", node),
-        "dp" | "dp_size" | "data_parallel_size" => out.int("dp", node),
-        "ep" | "ep_size" | "expert_parallel_size" => out.int("ep", node),
-        "enable_dp_attention" => out.flag("attention_dp", node),
-        "mem_fraction_static" => out.float("gpu_memory_share", node),
-        "max_running_requests" => out.int("max_num_seqs", node),
-        "context_length" => out.int("max_model_len", node),
+        "tp" | "tp_size" | "tensor_parallel_size" => out.int(Field::Tp, node),
+        "pp" | "pp_size" | "pipeline_parallel_size" => out.int(Field::Pp, node),
+        "dp" | "dp_size" | "data_parallel_size" => out.int(Field::Dp, node),
+        "ep" | "ep_size" | "expert_parallel_size" => out.int(Field::Ep, node),
+        "enable_dp_attention" => out.flag(Field::AttentionDp, node),
+        "mem_fraction_static" => out.float(Field::GpuMemoryShare, node),
+        "max_running_requests" => out.int(Field::MaxNumSeqs, node),
+        "context_length" => out.int(Field::MaxModelLen, node),
         "chunked_prefill_size" => {
             if node.int() == Some(-1) {
-                return out.set("chunked_prefill", false, node.line);
+                return out.set(Field::ChunkedPrefill, false, node.line);
             }
-            out.int("chunked_prefill_size", node)
+            out.int(Field::ChunkedPrefillSize, node)
         }
-        "max_prefill_tokens" => out.int("max_prefill_tokens", node),
-        "max_total_tokens" => out.int("max_total_tokens", node),
-        "disable_radix_cache" => out.set_negated("prefix_caching", node),
+        "max_prefill_tokens" => out.int(Field::MaxPrefillTokens, node),
+        "max_total_tokens" => out.int(Field::MaxTotalTokens, node),
+        "disable_radix_cache" => out.set_negated(Field::PrefixCaching, node),
         "kv_cache_dtype" => super::kv(out, node),
         "dtype" => super::precision(out, node),
         "quantization" => {
             if let Some(w) = node.text().as_deref().and_then(names::weights) {
-                out.set("weights_precision", w, node.line);
+                out.set(Field::WeightsPrecision, w, node.line);
             }
             true
         }
-        "cuda_graph_max_bs" => out.int("cuda_graph_max_batch", node),
+        "cuda_graph_max_bs" => out.int(Field::CudaGraphMaxBatch, node),
         "disable_cuda_graph" => {
             if node.switch() == Some(true) {
-                out.flag("enforce_eager", node)
+                out.flag(Field::EnforceEager, node)
             } else {
                 true
             }
         }
-        "page_size" => out.int("block_size", node),
+        "page_size" => out.int(Field::BlockSize, node),
         "speculative_algorithm" | "speculative_algo" => {
             if let Some(t) = node.text() {
-                out.set("speculative.method", t.to_ascii_lowercase(), node.line);
+                out.set(Field::SpeculativeMethod, t.to_ascii_lowercase(), node.line);
             }
             true
         }
-        "speculative_num_steps" => out.int("speculative.steps", node),
-        "speculative_eagle_topk" => out.int("speculative.topk", node),
-        "speculative_num_draft_tokens" => out.int("speculative.tokens", node),
+        "speculative_num_steps" => out.int(Field::SpeculativeSteps, node),
+        "speculative_eagle_topk" => out.int(Field::SpeculativeTopk, node),
+        "speculative_num_draft_tokens" => out.int(Field::SpeculativeTokens, node),
         "speculative_draft_model_path" | "speculative_draft_model" | "speculative_draft" => {
-            out.text("speculative.model", node)
+            out.text(Field::SpeculativeModel, node)
         }
-        "attn_cp_size" | "context_parallel_size" => out.int("cp", node),
-        "dcp_size" | "decode_context_parallel_size" => out.int("dcp", node),
+        "attn_cp_size" | "context_parallel_size" => out.int(Field::Cp, node),
+        "dcp_size" | "decode_context_parallel_size" => out.int(Field::Dcp, node),
         "moe_a2a_backend" => match node.text().as_deref() {
             Some("deepep") => deepep(out, node.line),
-            Some("none") => out.set("moe_dispatcher", "alltoall", node.line),
+            Some("none") => out.set(Field::MoeDispatcher, "alltoall", node.line),
             Some(_) => false,
             None => out.record_unset_variables(node),
         },
         // Before 0.4.9.
         "enable_deepep_moe" => node.switch() != Some(true) || deepep(out, node.line),
-        "enable_two_batch_overlap" => out.flag("two_batch_overlap", node),
-        "disable_overlap_schedule" => out.set_negated("async_scheduling", node),
-        "scheduler_recv_interval" => out.int("recv_interval", node),
-        "enable_mixed_chunk" => out.flag("chunked_prefill", node),
-        "hicache_size" => out.float("kv_host_gb", node),
-        "ep_num_redundant_experts" => out.int("redundant_experts", node),
+        "enable_two_batch_overlap" => out.flag(Field::TwoBatchOverlap, node),
+        "disable_overlap_schedule" => out.set_negated(Field::AsyncScheduling, node),
+        "scheduler_recv_interval" => out.int(Field::RecvInterval, node),
+        "enable_mixed_chunk" => out.flag(Field::ChunkedPrefill, node),
+        "hicache_size" => out.float(Field::KvHostGb, node),
+        "ep_num_redundant_experts" => out.int(Field::RedundantExperts, node),
         "nnodes" => {
             if let Some(n) = node.int().filter(|n| *n > 1) {
-                out.fields.set_implied("nodes", n, node.line);
+                out.fields.set_implied(Field::Nodes, n, node.line);
             }
             true
         }
         "disaggregation_mode" => {
             if let Some(t) = node.text().filter(|t| t == "prefill" || t == "decode") {
-                out.set("role", t, node.line);
+                out.set(Field::Role, t, node.line);
             }
             true
         }
         "device" => {
             if let Some(t) = node.text().filter(|t| !matches!(t.as_str(), "auto" | "cuda")) {
-                out.set("accelerator", t, node.line);
+                out.set(Field::Accelerator, t, node.line);
             }
             true
         }
-        "cpu_offload_gb" => out.float("cpu_offload_gb", node),
+        "cpu_offload_gb" => out.float(Field::CpuOffloadGb, node),
         "enable_torch_compile"
         | "attention_backend"
         | "moe_runner_backend"
@@ -135,8 +136,8 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
 
 /// DeepEP distributes the experts over all tensor ranks.
 fn deepep(out: &mut ReadFields, line: u32) -> bool {
-    out.set("expert_parallel", true, line);
-    out.set("moe_dispatcher", "deepep", line)
+    out.set(Field::ExpertParallel, true, line);
+    out.set(Field::MoeDispatcher, "deepep", line)
 }
 
 /// Whether the keys of a mapping are those of SGLang.

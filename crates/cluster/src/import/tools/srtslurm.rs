@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, parse_int};
@@ -21,27 +22,27 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         let keys = doc.get("backend").map(Node::map).unwrap_or(&[]);
         keys.iter().find_map(|(k, _)| Engine::named(k)).unwrap_or(Engine::Sglang)
     });
-    out.fields.set("kind", if doc.has("benchmark") { "serving+benchmark" } else { "serving" }, 0);
-    out.fields.set("framework", engine.framework(), doc.at("backend.type").map_or(0, |n| n.line));
+    out.fields.set(Field::Kind, if doc.has("benchmark") { "serving+benchmark" } else { "serving" }, 0);
+    out.fields.set(Field::Framework, engine.framework(), doc.at("backend.type").map_or(0, |n| n.line));
     let res = doc.get("resources").cloned().unwrap_or(Node::new(crate::import::value::Value::Null, 0));
     let int = |path: &str| res.get(path).and_then(Node::int);
     if doc.at("frontend.type").and_then(Node::text).as_deref() == Some("dynamo") || doc.has("dynamo") {
-        out.fields.set("orchestrator", "dynamo", doc.at("frontend.type").map_or(0, |n| n.line));
+        out.fields.set(Field::Orchestrator, "dynamo", doc.at("frontend.type").map_or(0, |n| n.line));
     }
     if let Some(n) = doc.first(&["identity.model.repo", "model.path"]) {
         super::model(out, n);
-        out.fields.remove("model_path");
+        out.fields.remove(Field::ModelPath);
     }
     if let Some(n) = doc.at("model.precision")
         && let Some(w) = n.text().as_deref().and_then(names::weights)
     {
-        out.set("weights_precision", w, n.line);
+        out.set(Field::WeightsPrecision, w, n.line);
     }
     if let Some(n) = res.get("gpu_type") {
-        out.text("accelerator", n);
+        out.text(Field::Accelerator, n);
     }
     if let Some(n) = res.get("gpus_per_node") {
-        out.int("accelerators_per_node", n);
+        out.int(Field::AcceleratorsPerNode, n);
     }
     let per_node = int("gpus_per_node").filter(|n| *n > 0);
     let mut devices = 0_i64;
@@ -56,14 +57,15 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         let mut r = ReadFields::default();
         let at = res.get(&format!("{role}_workers")).map_or(res.line, |n| n.line);
         if let Some(w) = workers {
-            r.fields.set("workers", w, at);
+            r.fields.set(Field::Workers, w, at);
         }
         if let Some(s) = section(role) {
             engine.keys(s, &mut r);
         }
         engine.finish(&mut r);
-        let own = ["tp", "pp"].iter().try_fold(1_i64, |acc, k| acc.checked_mul(r.fields.int(k).unwrap_or(1)));
-        let dp = if engine == Engine::Vllm { r.fields.int("dp").unwrap_or(1) } else { 1 };
+        let own =
+            [Field::Tp, Field::Pp].into_iter().try_fold(1_i64, |acc, k| acc.checked_mul(r.fields.int(k).unwrap_or(1)));
+        let dp = if engine == Engine::Vllm { r.fields.int(Field::Dp).unwrap_or(1) } else { 1 };
         let gpus = int(&format!("gpus_per_{role}")).or_else(|| own?.checked_mul(dp));
         let all = workers.unwrap_or(1).saturating_mul(gpus.unwrap_or(0));
         devices = devices.saturating_add(all);
@@ -77,18 +79,20 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     settle_roles(out);
     if out.roles.is_empty() {
         if let Some(s) = section("aggregated").or(configs.as_ref().and_then(|c| c.get("agg"))) {
-            let model = out.fields.entry("model").cloned();
+            let model = out.fields.entry(Field::Model).cloned();
             let mut r = ReadFields::default();
             engine.keys(s, &mut r);
             engine.finish(&mut r);
             take_served(&mut r, out);
-            r.fields.remove("model");
-            r.fields.remove("model_path");
+            r.fields.remove(Field::Model);
+            r.fields.remove(Field::ModelPath);
             if let Some(m) = model {
                 r.fields.put(m);
             }
             for e in r.fields.iter() {
-                if !(e.key == "weights_precision" && out.fields.has("weights_precision")) && e.key != "model" {
+                if !(e.key == Field::WeightsPrecision && out.fields.has(Field::WeightsPrecision))
+                    && e.key != Field::Model
+                {
                     out.fields.put(e.clone());
                 }
             }
@@ -96,17 +100,17 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         }
         let workers = int("agg_workers").unwrap_or(1);
         let gpus = int("gpus_per_agg").or_else(|| {
-            let f = |k: &str| out.fields.int(k).unwrap_or(1);
-            f("tp").checked_mul(f("pp"))
+            let f = |k: Field| out.fields.int(k).unwrap_or(1);
+            f(Field::Tp).checked_mul(f(Field::Pp))
         });
         devices = workers.saturating_mul(gpus.unwrap_or(0));
         nodes = int("agg_nodes").unwrap_or(0);
     }
     if devices > 0 {
-        out.fields.set_implied("num_accelerators", devices, res.line);
+        out.fields.set_implied(Field::NumAccelerators, devices, res.line);
     }
     if nodes > 0 {
-        out.fields.set_implied("nodes", nodes, res.line);
+        out.fields.set_implied(Field::Nodes, nodes, res.line);
     }
     job(doc, out);
     benchmark(doc, out);
@@ -115,23 +119,30 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
 /// Uses the served name as the model if it has an organization and the model is only a local directory.
 fn take_served(r: &mut ReadFields, out: &mut ReadFields) {
     if let Some((s, at)) = r.served.take() {
-        let local = !out.fields.str("model").is_some_and(|m| m.contains('/'));
+        let local = !out.fields.str(Field::Model).is_some_and(|m| m.contains('/'));
         if s.matches('/').count() == 1 && local {
-            out.fields.set("model", s, at);
+            out.fields.set(Field::Model, s, at);
         }
     }
 }
 
 fn job(doc: &Node, out: &mut ReadFields) {
     if let Some(n) = doc.at("slurm.time_limit") {
-        out.text("slurm.time", n);
+        out.text(Field::SlurmTime, n);
     }
     for (k, v) in doc.get("sbatch_directives").map(Node::map).unwrap_or(&[]) {
         let key = k.replace('-', "_");
         match key.as_str() {
-            "mem" | "partition" | "account" | "constraint" | "qos" | "time" => out.text(&format!("slurm.{key}"), v),
-            "cpus_per_task" | "ntasks_per_node" | "nodes" => out.int(&format!("slurm.{key}"), v),
-            "exclusive" => out.set("slurm.exclusive", true, v.line),
+            "mem" => out.text(Field::SlurmMem, v),
+            "partition" => out.text(Field::SlurmPartition, v),
+            "account" => out.text(Field::SlurmAccount, v),
+            "constraint" => out.text(Field::SlurmConstraint, v),
+            "qos" => out.text(Field::SlurmQos, v),
+            "time" => out.text(Field::SlurmTime, v),
+            "cpus_per_task" => out.int(Field::SlurmCpusPerTask, v),
+            "ntasks_per_node" => out.int(Field::SlurmNtasksPerNode, v),
+            "nodes" => out.int(Field::SlurmNodes, v),
+            "exclusive" => out.set(Field::SlurmExclusive, true, v.line),
             _ => true,
         };
     }
@@ -139,9 +150,9 @@ fn job(doc: &Node, out: &mut ReadFields) {
 
 fn benchmark(doc: &Node, out: &mut ReadFields) {
     let Some(b) = doc.get("benchmark") else { return };
-    for key in ["isl", "osl"] {
+    for (key, field) in [("isl", Field::BenchmarkIsl), ("osl", Field::BenchmarkOsl)] {
         if let Some(n) = b.get(key) {
-            out.int(&format!("benchmark.{key}"), n);
+            out.int(field, n);
         }
     }
     if let Some(n) = b.first(&["concurrencies", "concurrency"]) {
@@ -151,16 +162,20 @@ fn benchmark(doc: &Node, out: &mut ReadFields) {
         };
         let list = if n.list().is_empty() { list } else { n.list().iter().filter_map(Node::int).collect() };
         if !list.is_empty() {
-            out.set("benchmark.concurrency", json!(list), n.line);
+            out.set(Field::BenchmarkConcurrency, json!(list), n.line);
         }
     }
     if let Some(n) = b.get("req_rate") {
         match n.text().as_deref() {
-            Some("inf") => out.set("benchmark.request_rate", "inf", n.line),
-            _ => out.float("benchmark.request_rate", n),
+            Some("inf") => out.set(Field::BenchmarkRequestRate, "inf", n.line),
+            _ => out.float(Field::BenchmarkRequestRate, n),
         };
     }
     if let Some(n) = b.get("num_prompts_mult").and_then(Node::int) {
-        out.set("benchmark.num_prompts", format!("{n}*concurrency"), b.get("num_prompts_mult").map_or(0, |n| n.line));
+        out.set(
+            Field::BenchmarkNumPrompts,
+            format!("{n}*concurrency"),
+            b.get("num_prompts_mult").map_or(0, |n| n.line),
+        );
     }
 }

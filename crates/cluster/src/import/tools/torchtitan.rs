@@ -1,5 +1,6 @@
 //! torchtitan: its TOML format in several versions, and overrides on the command line.
 
+use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
@@ -13,12 +14,12 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "torchtitan", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "torchtitan", 0);
     if let (Some(name), Some(flavor)) = (doc.at("model.name"), doc.at("model.flavor"))
         && let (Some(n), Some(f)) = (name.text(), flavor.text())
     {
-        out.set("model", format!("{n} {f}"), flavor.line);
+        out.set(Field::Model, format!("{n} {f}"), flavor.line);
     }
     if let Some(n) = doc.first(&["model.hf_assets_path", "model.tokenizer_path", "model.checkpoint_path"])
         && let Some(t) = n.text()
@@ -26,7 +27,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         let base = t.trim_end_matches('/').rsplit('/').next().unwrap_or(&t).to_owned();
         let file = [".model", ".json", ".bin"].iter().any(|e| base.ends_with(e));
         if !base.contains("tokenizer") && !file {
-            out.set("hf_model", base, n.line);
+            out.set(Field::HfModel, base, n.line);
         }
     }
     sections(doc, out);
@@ -34,48 +35,48 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
 
 /// Reads the sections that Primus can also override.
 pub(crate) fn sections(doc: &Node, out: &mut ReadFields) {
-    let int = |out: &mut ReadFields, key: &str, paths: &[&str]| {
+    let int = |out: &mut ReadFields, key: Field, paths: &[&str]| {
         if let Some(n) = doc.first(paths) {
             out.int(key, n);
         }
     };
-    int(out, "micro_batch", &["training.local_batch_size", "training.batch_size"]);
+    int(out, Field::MicroBatch, &["training.local_batch_size", "training.batch_size"]);
     if let Some(n) = doc.at("training.global_batch_size").filter(|n| n.int().is_some_and(|n| n > 0)) {
-        out.int("global_batch", n);
+        out.int(Field::GlobalBatch, n);
     }
-    int(out, "seq_len", &["training.seq_len"]);
-    int(out, "tp", &["parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"]);
+    int(out, Field::SeqLen, &["training.seq_len"]);
+    int(out, Field::Tp, &["parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"]);
     int(
         out,
-        "pp",
+        Field::Pp,
         &[
             "parallelism.pipeline_parallel_degree",
             "experimental.pipeline_parallel_degree",
             "training.pipeline_parallel_degree",
         ],
     );
-    int(out, "cp", &["parallelism.context_parallel_degree", "experimental.context_parallel_degree"]);
-    int(out, "ep", &["parallelism.expert_parallel_degree", "experimental.expert_parallel_degree"]);
+    int(out, Field::Cp, &["parallelism.context_parallel_degree", "experimental.context_parallel_degree"]);
+    int(out, Field::Ep, &["parallelism.expert_parallel_degree", "experimental.expert_parallel_degree"]);
     int(
         out,
-        "dp_replicate",
+        Field::DpReplicate,
         &["parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"],
     );
-    int(out, "dp_shard", &["parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"]);
+    int(out, Field::DpShard, &["parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"]);
     let old = doc.at("training.data_parallel_degree");
-    let shard = out.fields.int("dp_shard");
-    let at = old.map_or(out.fields.at("dp_shard"), |n| n.line);
+    let shard = out.fields.int(Field::DpShard);
+    let at = old.map_or(out.fields.at(Field::DpShard), |n| n.line);
     if old.is_some() || shard.is_some_and(|s| s != 1) {
-        let replicated = out.fields.int("dp_replicate").is_some_and(|r| r > 1);
-        out.set("sharding", if replicated { "hsdp" } else { "zero3" }, at);
+        let replicated = out.fields.int(Field::DpReplicate).is_some_and(|r| r > 1);
+        out.set(Field::Sharding, if replicated { "hsdp" } else { "zero3" }, at);
     } else if shard == Some(1) {
-        out.set("sharding", "none", at);
+        out.set(Field::Sharding, "none", at);
     }
     if let Some(n) = doc.at("activation_checkpoint.mode") {
         match n.text().as_deref() {
-            Some("full") => out.set("recompute", "full", n.line),
-            Some("selective" | "memory_budget") => out.set("recompute", "selective", n.line),
-            _ if n.shown().as_deref() == Some("none") => out.set("recompute", "none", n.line),
+            Some("full") => out.set(Field::Recompute, "full", n.line),
+            Some("selective" | "memory_budget") => out.set(Field::Recompute, "selective", n.line),
+            _ if n.shown().as_deref() == Some("none") => out.set(Field::Recompute, "none", n.line),
             _ => true,
         };
     }
@@ -86,11 +87,11 @@ pub(crate) fn sections(doc: &Node, out: &mut ReadFields) {
     if let Some(n) = doc.at("optimizer.name")
         && let Some(t) = n.text()
     {
-        out.set("optimizer", names::optimizer(&t), n.line);
+        out.set(Field::Optimizer, names::optimizer(&t), n.line);
     }
     if doc.at("training.enable_cpu_offload").and_then(Node::switch) == Some(true) {
         let at = doc.at("training.enable_cpu_offload").map_or(0, |n| n.line);
-        out.set("offload_params", "cpu", at);
+        out.set(Field::OffloadParams, "cpu", at);
     }
 }
 
@@ -102,9 +103,9 @@ fn precision(doc: &Node, out: &mut ReadFields) {
             _ => n.text().map(|t| t.split(',').map(str::to_owned).collect()).unwrap_or_default(),
         };
         if list.iter().any(|c| c.contains("float8")) {
-            out.set("precision", "fp8", n.line);
+            out.set(Field::Precision, "fp8", n.line);
         } else if list.iter().any(|c| c.contains("mx")) {
-            out.set("precision", "mxfp8", n.line);
+            out.set(Field::Precision, "mxfp8", n.line);
         }
     }
     for path in
@@ -113,22 +114,22 @@ fn precision(doc: &Node, out: &mut ReadFields) {
         if let Some(n) = doc.at(path).filter(|n| {
             n.switch() == Some(true) || n.text().is_some_and(|t| !t.is_empty() && n.switch() != Some(false))
         }) {
-            out.set("precision", "fp8", n.line);
+            out.set(Field::Precision, "fp8", n.line);
         }
     }
 }
 
 /// Reads arguments such as `--training.local_batch_size 2`, and the path in `--job.config_file`.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "torchtitan", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "torchtitan", 0);
     let mut tree = Node::new(Value::Map(Vec::new()), 0);
     for f in &args.flags {
         let path = f.name.trim_start_matches('-').replace('-', "_");
         match path.as_str() {
             "job.config_file" | "config_file" => {
                 if let Some(t) = f.node.shown() {
-                    out.fields.set("config_file", t.clone(), f.node.line);
+                    out.fields.set(Field::ConfigFile, t.clone(), f.node.line);
                     out.references.push((t, f.node.line));
                 }
             }

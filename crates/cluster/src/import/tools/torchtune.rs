@@ -1,5 +1,6 @@
 //! torchtune: `tune run RECIPE --config NAME key=value …`, and its configurations.
 
+use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
@@ -7,17 +8,17 @@ use crate::import::value::Node;
 
 /// Reads the words after `tune run`. Options of `torchrun` precede the recipe.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "torchtune", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "torchtune", 0);
     for f in &args.flags {
         match names::snake(&f.name).as_str() {
             "nnodes" | "nproc_per_node" => {
-                let key = if f.name.contains("nnodes") { "nodes" } else { "accelerators_per_node" };
+                let key = if f.name.contains("nnodes") { Field::Nodes } else { Field::AcceleratorsPerNode };
                 out.int(key, &f.node);
             }
             "config" => {
                 if let Some(t) = f.node.shown() {
-                    out.fields.set("config_file", t.as_str(), f.node.line);
+                    out.fields.set(Field::ConfigFile, t.as_str(), f.node.line);
                     if t.ends_with(".yaml") {
                         out.references.push((t, f.node.line));
                     }
@@ -41,8 +42,8 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads a configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "training", 0);
-    out.fields.set("framework", "torchtune", 0);
+    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Framework, "torchtune", 0);
     doc.for_each_leaf(&mut |path, node| {
         if !setting(path, node, out) && !path.contains('.') {
             out.strange.push((path.to_owned(), node.line));
@@ -56,33 +57,33 @@ fn setting(path: &str, node: &Node, out: &mut ReadFields) -> bool {
         "model._component_" => {
             if let Some(t) = component() {
                 if t.contains("lora") {
-                    out.set("adapter", if t.contains("qlora") { "qlora" } else { "lora" }, node.line);
+                    out.set(Field::Adapter, if t.contains("qlora") { "qlora" } else { "lora" }, node.line);
                 }
                 let name = t.trim_start_matches("qlora_").trim_start_matches("lora_").to_owned();
-                out.set("model", name, node.line);
+                out.set(Field::Model, name, node.line);
             }
             true
         }
         "optimizer._component_" => {
             if let Some(t) = component() {
-                out.set("optimizer", names::optimizer(&t), node.line);
+                out.set(Field::Optimizer, names::optimizer(&t), node.line);
             }
             true
         }
-        "model.lora_rank" => out.int("lora_rank", node),
-        "batch_size" => out.int("micro_batch", node),
-        "gradient_accumulation_steps" => out.int("grad_accum", node),
-        "tokenizer.max_seq_len" => out.int("seq_len", node),
-        "tensor_parallel_dim" => out.int("tp", node),
-        "context_parallel_dim" => out.int("cp", node),
-        "data_parallel_replicate_dim" => out.int("dp_replicate", node),
-        "data_parallel_shard_dim" => out.int("dp_shard", node),
+        "model.lora_rank" => out.int(Field::LoraRank, node),
+        "batch_size" => out.int(Field::MicroBatch, node),
+        "gradient_accumulation_steps" => out.int(Field::GradAccum, node),
+        "tokenizer.max_seq_len" => out.int(Field::SeqLen, node),
+        "tensor_parallel_dim" => out.int(Field::Tp, node),
+        "context_parallel_dim" => out.int(Field::Cp, node),
+        "data_parallel_replicate_dim" => out.int(Field::DpReplicate, node),
+        "data_parallel_shard_dim" => out.int(Field::DpShard, node),
         "dtype" => super::precision(out, node),
         "enable_activation_checkpointing" => super::hf::flag("gradient_checkpointing", node, out),
-        "enable_activation_offloading" => out.flag("offload_activations", node),
+        "enable_activation_offloading" => out.flag(Field::OffloadActivations, node),
         "fsdp_cpu_offload" => {
             if node.switch() == Some(true) {
-                out.set("offload_params", "cpu", node.line);
+                out.set(Field::OffloadParams, "cpu", node.line);
             }
             true
         }

@@ -1,5 +1,6 @@
 //! TensorRT-LLM: `trtllm-serve`, `trtllm-bench` and YAML files with LLM arguments.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, Value};
@@ -13,7 +14,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         .unwrap_or(key);
     match key {
         "model" | "model_path" | "hf_model" | "model_name" => {
-            if key != "model" && out.fields.has("model") {
+            if key != "model" && out.fields.has(Field::Model) {
                 return true;
             }
             super::model(out, node)
@@ -24,63 +25,63 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             true
         }
-        "tensor_parallel_size" | "tp_size" | "tp" | "tensor_parallelism" => out.int("tp", node),
-        "pipeline_parallel_size" | "pp_size" | "pp" | "pipeline_parallelism" => out.int("pp", node),
-        "moe_expert_parallel_size" | "ep_size" | "ep" | "expert_parallel_size" => out.int("ep", node),
-        "moe_tensor_parallel_size" => out.int("moe_tp", node),
-        "context_parallel_size" | "cp_size" => out.int("cp", node),
-        "max_batch_size" => out.int("max_num_seqs", node),
-        _ if key.starts_with("gpu_batch_size.") => out.int("max_num_seqs", node),
-        "max_num_tokens" => out.int("max_num_batched_tokens", node),
-        "max_seq_len" => out.int("max_model_len", node),
+        "tensor_parallel_size" | "tp_size" | "tp" | "tensor_parallelism" => out.int(Field::Tp, node),
+        "pipeline_parallel_size" | "pp_size" | "pp" | "pipeline_parallelism" => out.int(Field::Pp, node),
+        "moe_expert_parallel_size" | "ep_size" | "ep" | "expert_parallel_size" => out.int(Field::Ep, node),
+        "moe_tensor_parallel_size" => out.int(Field::MoeTp, node),
+        "context_parallel_size" | "cp_size" => out.int(Field::Cp, node),
+        "max_batch_size" => out.int(Field::MaxNumSeqs, node),
+        _ if key.starts_with("gpu_batch_size.") => out.int(Field::MaxNumSeqs, node),
+        "max_num_tokens" => out.int(Field::MaxNumBatchedTokens, node),
+        "max_seq_len" => out.int(Field::MaxModelLen, node),
         "kv_cache_free_gpu_mem_fraction"
         | "kvcache_free_gpu_mem_frac"
         | "kv_cache_free_gpu_memory_fraction"
         | "free_gpu_memory_fraction"
-        | "kv_cache_config.free_gpu_memory_fraction" => out.float("gpu_memory_share", node),
+        | "kv_cache_config.free_gpu_memory_fraction" => out.float(Field::GpuMemoryShare, node),
         "kv_cache_dtype" | "kv_cache_config.dtype" => super::kv(out, node),
         "dtype" => super::precision(out, node),
-        "enable_attention_dp" => out.flag("attention_dp", node),
-        "enable_chunked_prefill" | "enable_chunked_context" => out.flag("chunked_prefill", node),
-        "kv_cache_config.enable_block_reuse" | "enable_block_reuse" => out.flag("prefix_caching", node),
-        "kv_cache_config.tokens_per_block" => out.int("block_size", node),
-        "cuda_graph_config" => node.value != Value::Null || out.set("enforce_eager", true, node.line),
-        "cuda_graph_config.max_batch_size" => out.int("cuda_graph_max_batch", node),
+        "enable_attention_dp" => out.flag(Field::AttentionDp, node),
+        "enable_chunked_prefill" | "enable_chunked_context" => out.flag(Field::ChunkedPrefill, node),
+        "kv_cache_config.enable_block_reuse" | "enable_block_reuse" => out.flag(Field::PrefixCaching, node),
+        "kv_cache_config.tokens_per_block" => out.int(Field::BlockSize, node),
+        "cuda_graph_config" => node.value != Value::Null || out.set(Field::EnforceEager, true, node.line),
+        "cuda_graph_config.max_batch_size" => out.int(Field::CudaGraphMaxBatch, node),
         "quantization" | "quant_algo" | "quant_config.quant_algo" | "precision" => {
             if let Some(w) = node.text().as_deref().and_then(names::weights) {
-                out.set("weights_precision", w, node.line);
+                out.set(Field::WeightsPrecision, w, node.line);
             }
             true
         }
-        "disable_overlap_scheduler" => out.set_negated("async_scheduling", node),
-        "max_beam_width" => out.int("beams", node),
+        "disable_overlap_scheduler" => out.set_negated(Field::AsyncScheduling, node),
+        "max_beam_width" => out.int(Field::Beams, node),
         "scheduler_config.capacity_scheduler_policy" => match node.text().as_deref() {
-            Some("GUARANTEED_NO_EVICT") => out.set("reserve_output", true, node.line),
-            Some("MAX_UTILIZATION") => out.set("reserve_output", false, node.line),
+            Some("GUARANTEED_NO_EVICT") => out.set(Field::ReserveOutput, true, node.line),
+            Some("MAX_UTILIZATION") => out.set(Field::ReserveOutput, false, node.line),
             _ => false,
         },
         "kv_cache_config.host_cache_size" => {
             if let Some(bytes) = node.float() {
-                out.set("kv_host_gb", bytes / 1e9, node.line);
+                out.set(Field::KvHostGb, bytes / 1e9, node.line);
             }
             true
         }
-        "moe_config.load_balancer.num_slots" => out.int("expert_slots", node),
+        "moe_config.load_balancer.num_slots" => out.int(Field::ExpertSlots, node),
         "speculative_config.decoding_type" => {
             if let Some(t) = node.text() {
-                out.set("speculative.method", t.to_ascii_lowercase(), node.line);
+                out.set(Field::SpeculativeMethod, t.to_ascii_lowercase(), node.line);
             }
             true
         }
         "speculative_config.max_draft_len" | "speculative_config.num_nextn_predict_layers" => {
-            out.int("speculative.tokens", node)
+            out.int(Field::SpeculativeTokens, node)
         }
         "speculative_config.speculative_model_dir" | "speculative_config.speculative_model" => {
-            out.text("speculative.model", node)
+            out.text(Field::SpeculativeModel, node)
         }
         "disaggregation_mode" => {
             if let Some(t) = node.text().filter(|t| t == "prefill" || t == "decode") {
-                out.set("role", t, node.line);
+                out.set(Field::Role, t, node.line);
             }
             true
         }

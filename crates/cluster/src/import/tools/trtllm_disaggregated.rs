@@ -1,5 +1,6 @@
 //! Disaggregated servers of TensorRT-LLM: the YAML format of `trtllm-serve disaggregated`.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, Value};
@@ -10,8 +11,8 @@ use super::trtllm;
 
 /// Reads the context and generation servers in a configuration of `trtllm-serve disaggregated`.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set("kind", "serving", doc.line);
-    out.fields.set("framework", "tensorrt-llm", doc.line);
+    out.fields.set(Field::Kind, "serving", doc.line);
+    out.fields.set(Field::Framework, "tensorrt-llm", doc.line);
     let mut devices = Some(0_i64);
     for (section, role) in [("context_servers", "prefill"), ("generation_servers", "decode")] {
         let Some(s) = doc.get(section) else { continue };
@@ -23,7 +24,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
             }
         }
         if let Some(n) = s.get("num_instances") {
-            o.int("replicas", n);
+            o.int(Field::Replicas, n);
         }
         let body: Vec<_> = s
             .map()
@@ -33,15 +34,15 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
             .collect();
         Engine::Trtllm.keys(&Node::new(Value::Map(body), s.line), &mut o);
         Engine::Trtllm.finish(&mut o);
-        let f = |k: &str| o.fields.int(k).unwrap_or(1);
-        let n = o.fields.int("tp").and_then(|tp| tp.checked_mul(f("pp"))?.checked_mul(f("replicas")));
+        let f = |k: Field| o.fields.int(k).unwrap_or(1);
+        let n = o.fields.int(Field::Tp).and_then(|tp| tp.checked_mul(f(Field::Pp))?.checked_mul(f(Field::Replicas)));
         devices = devices.zip(n).and_then(|(a, b)| a.checked_add(b));
         out.strange.append(&mut o.strange);
         out.roles.push((role.to_owned(), o.fields));
     }
     settle_roles(out);
-    out.fields.remove("model_path");
+    out.fields.remove(Field::ModelPath);
     if let Some(n) = devices.filter(|n| *n > 0) {
-        out.fields.set_implied("num_accelerators", n, doc.line);
+        out.fields.set_implied(Field::NumAccelerators, n, doc.line);
     }
 }

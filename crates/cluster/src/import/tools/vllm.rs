@@ -1,5 +1,6 @@
 //! vLLM: `vllm serve`, its API server modules, `--config` files and the keys of charts.
 
+use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::json;
 use crate::import::names;
@@ -43,25 +44,25 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             true
         }
-        "tensor_parallel_size" | "tp" | "tp_size" => out.int("tp", node),
-        "pipeline_parallel_size" | "pp" | "pp_size" => out.int("pp", node),
-        "data_parallel_size" | "dp" | "dp_size" => out.int("dp", node),
-        "data_parallel_size_local" | "dpl" => out.int("dp_local", node),
-        "decode_context_parallel_size" | "dcp" => out.int("dcp", node),
-        "prefill_context_parallel_size" => out.int("cp", node),
-        "enable_expert_parallel" | "ep" => out.flag("expert_parallel", node),
+        "tensor_parallel_size" | "tp" | "tp_size" => out.int(Field::Tp, node),
+        "pipeline_parallel_size" | "pp" | "pp_size" => out.int(Field::Pp, node),
+        "data_parallel_size" | "dp" | "dp_size" => out.int(Field::Dp, node),
+        "data_parallel_size_local" | "dpl" => out.int(Field::DpLocal, node),
+        "decode_context_parallel_size" | "dcp" => out.int(Field::Dcp, node),
+        "prefill_context_parallel_size" => out.int(Field::Cp, node),
+        "enable_expert_parallel" | "ep" => out.flag(Field::ExpertParallel, node),
         "max_model_len" | "sequence_length" | "max_total_tokens" => length(out, node),
-        "max_num_seqs" | "batch_size" => out.int("max_num_seqs", node),
-        "max_num_batched_tokens" => out.int("max_num_batched_tokens", node),
-        "gpu_memory_utilization" => out.float("gpu_memory_share", node),
+        "max_num_seqs" | "batch_size" => out.int(Field::MaxNumSeqs, node),
+        "max_num_batched_tokens" => out.int(Field::MaxNumBatchedTokens, node),
+        "gpu_memory_utilization" => out.float(Field::GpuMemoryShare, node),
         "kv_cache_dtype" => super::kv(out, node),
         "dtype" => super::precision(out, node),
         "quantization" | "q" => {
             if let Some(t) = node.text() {
                 if let Some(w) = names::weights(&t) {
-                    out.set("weights_precision", w, node.line);
+                    out.set(Field::WeightsPrecision, w, node.line);
                 }
-                out.set("quantization", t, node.line);
+                out.set(Field::Quantization, t, node.line);
             }
             true
         }
@@ -74,39 +75,39 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
                     _ if t.starts_with("fp4") => "fp4".to_owned(),
                     _ => t,
                 };
-                out.set("weights_precision", word, node.line);
+                out.set(Field::WeightsPrecision, word, node.line);
             }
             true
         }
-        "enable_prefix_caching" => out.flag("prefix_caching", node),
-        "enable_chunked_prefill" => out.flag("chunked_prefill", node),
+        "enable_prefix_caching" => out.flag(Field::PrefixCaching, node),
+        "enable_chunked_prefill" => out.flag(Field::ChunkedPrefill, node),
         "enforce_eager" => {
             // False is the engine's default, so it is not recorded.
-            if node.switch() == Some(true) { out.flag("enforce_eager", node) } else { true }
+            if node.switch() == Some(true) { out.flag(Field::EnforceEager, node) } else { true }
         }
-        "async_scheduling" => out.flag("async_scheduling", node),
-        "block_size" => out.int("block_size", node),
+        "async_scheduling" => out.flag(Field::AsyncScheduling, node),
+        "block_size" => out.int(Field::BlockSize, node),
         "nnodes" => {
             if let Some(n) = node.int().filter(|n| *n > 1) {
-                out.fields.set_implied("nodes", n, node.line);
+                out.fields.set_implied(Field::Nodes, n, node.line);
             }
             true
         }
-        "swap_space" => out.float("swap_space_gb", node),
-        "cpu_offload_gb" => out.float("cpu_offload_gb", node),
-        "long_prefill_token_threshold" => out.int("long_prefill_token_threshold", node),
+        "swap_space" => out.float(Field::SwapSpaceGb, node),
+        "cpu_offload_gb" => out.float(Field::CpuOffloadGb, node),
+        "long_prefill_token_threshold" => out.int(Field::LongPrefillTokenThreshold, node),
         "all2all_backend" => match node.text().as_deref() {
-            Some("deepep_high_throughput" | "deepep_low_latency") => out.set("moe_dispatcher", "deepep", node.line),
+            Some("deepep_high_throughput" | "deepep_low_latency") => out.set(Field::MoeDispatcher, "deepep", node.line),
             Some("naive" | "allgather_reducescatter") => true,
             Some(_) => false,
             None => out.record_unset_variables(node),
         },
-        "enable_dbo" => out.flag("two_batch_overlap", node),
-        "kv_offloading_size" => out.float("kv_offloading_gib", node),
-        "num_redundant_experts" => out.int("redundant_experts", node),
+        "enable_dbo" => out.flag(Field::TwoBatchOverlap, node),
+        "kv_offloading_size" => out.float(Field::KvOffloadingGib, node),
+        "num_redundant_experts" => out.int(Field::RedundantExperts, node),
         "eplb_config" => {
             if let Some(n) = object(node).and_then(|o| o.get("num_redundant_experts").cloned()) {
-                out.int("redundant_experts", &at(&n, node.line));
+                out.int(Field::RedundantExperts, &at(&n, node.line));
             }
             true
         }
@@ -116,25 +117,25 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             true
         }
-        "speculative_model" => out.text("speculative.model", node),
-        "num_speculative_tokens" => out.int("speculative.tokens", node),
+        "speculative_model" => out.text(Field::SpeculativeModel, node),
+        "num_speculative_tokens" => out.int(Field::SpeculativeTokens, node),
         "device" => {
             if let Some(t) = node.text().filter(|t| !matches!(t.as_str(), "auto" | "cuda")) {
-                out.set("accelerator", t, node.line);
+                out.set(Field::Accelerator, t, node.line);
             }
             true
         }
         "kv_transfer_config" => {
             let kv = object(node).and_then(|o| o.get("kv_role").and_then(Node::text));
             if let Some(r) = kv.as_deref().and_then(super::roles::role) {
-                out.fields.set_implied("role", r, node.line);
+                out.fields.set_implied(Field::Role, r, node.line);
             }
             true
         }
         // Flags of Dynamo's workers.
         "is_prefill_worker" | "is_decode_worker" => {
             let role = if key == "is_prefill_worker" { "prefill" } else { "decode" };
-            out.fields.set_implied("role", role, node.line);
+            out.fields.set_implied(Field::Role, role, node.line);
             true
         }
         "max_lora_rank"
@@ -211,10 +212,10 @@ fn length(out: &mut ReadFields, node: &Node) -> bool {
         let digits = text.get(..text.len().saturating_sub(1)).unwrap_or_default();
         let known = digits.parse::<f64>().ok().filter(|n| factor > 0.0 && *n >= 0.0 && n * factor < 9e15);
         if let Some(n) = known {
-            return out.set("max_model_len", (n * factor).round() as i64, node.line);
+            return out.set(Field::MaxModelLen, (n * factor).round() as i64, node.line);
         }
     }
-    out.int("max_model_len", node)
+    out.int(Field::MaxModelLen, node)
 }
 
 /// Returns a mapping, or parses a string that contains one as JSON.
@@ -232,17 +233,17 @@ fn at(node: &Node, line: u32) -> Node {
 
 pub(crate) fn speculative(o: &Node, line: u32, out: &mut ReadFields) {
     if let Some(m) = o.first(&["method", "decoding_type"]).and_then(Node::text) {
-        out.set("speculative.method", m.to_ascii_lowercase(), line);
+        out.set(Field::SpeculativeMethod, m.to_ascii_lowercase(), line);
     } else if o.first(&["model"]).is_some() {
-        out.fields.set_implied("speculative.method", "draft", line);
+        out.fields.set_implied(Field::SpeculativeMethod, "draft", line);
     }
     if let Some(n) = o.first(&["num_speculative_tokens", "max_draft_len", "num_nextn_predict_layers"]) {
-        out.int("speculative.tokens", &at(n, line));
+        out.int(Field::SpeculativeTokens, &at(n, line));
     }
     if let Some(n) = o.first(&["model", "speculative_model_dir", "speculative_model"]) {
-        out.text("speculative.model", &at(n, line));
+        out.text(Field::SpeculativeModel, &at(n, line));
     }
     if let Some(n) = o.get("draft_tensor_parallel_size") {
-        out.int("speculative.tp", &at(n, line));
+        out.int(Field::SpeculativeTp, &at(n, line));
     }
 }
