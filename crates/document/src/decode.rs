@@ -191,8 +191,8 @@ impl<'a> Fields<'a> {
 
     /// Returns the value as a whole number within `bounds`.
     pub fn count(&mut self, key: &'static str, bounds: Bounds) -> Option<Count> {
-        let most = bounds.max.min(f64::from(Count::MAX));
-        self.number(key, Bounds { max: most, whole: true, ..bounds }).map(Count::floor)
+        let max = bounds.max.min(f64::from(Count::MAX));
+        self.number(key, Bounds { max, whole: true, ..bounds }).map(Count::floor)
     }
 
     /// Like [`Fields::count`], for a required field.

@@ -63,11 +63,11 @@ fn is_derived_from(later: &Entry, earlier: &Entry) -> bool {
 pub fn submission_of_job<'a>(entries: &'a [Entry], job: &str) -> Option<&'a Entry> {
     // Tasks of a job array belong to the submission of the array.
     let job = job.split('_').next().unwrap_or(job);
-    let holds = |entry: &&Entry| {
+    let is_same_job = |entry: &&Entry| {
         let jobs = entry.inputs.get(JOBS).and_then(|jobs| jobs.as_str()).unwrap_or_default();
         jobs.split(' ').any(|known| known == job)
     };
-    submissions(entries).filter(holds).max_by_key(|entry| entry.at)
+    submissions(entries).filter(is_same_job).max_by_key(|entry| entry.at)
 }
 
 /// The submission whose job writes the file `log`: the file is in the directory of the submitted files, and its name

@@ -75,7 +75,7 @@ fn virtual_stages(f: &mut Fields) {
     f.set_implied(Field::Vpp, layers / stage, at);
 }
 
-/// Whether the framework uses only data parallelism unless told otherwise.
+/// Whether the framework uses only data parallelism unless other sizes are stated.
 pub(crate) fn is_data_parallel(framework: &str) -> bool {
     matches!(
         framework,

@@ -128,11 +128,11 @@ impl Scale {
 
     /// Normalizes the weights to a sum of 1.
     pub(super) fn normalize(self) -> Diagnosis {
-        let most = self.entries.iter().map(|(_, score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = self.entries.iter().map(|(_, score, _)| math::exp(score - most)).sum();
+        let highest = self.entries.iter().map(|(_, score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = self.entries.iter().map(|(_, score, _)| math::exp(score - highest)).sum();
         let suspect = |(cause, score, evidence): (Cause, f64, _)| PossibleCause {
             cause,
-            weight: math::exp(score - most) / total,
+            weight: math::exp(score - highest) / total,
             evidence,
         };
         let mut suspects: Vec<PossibleCause> = self.entries.into_iter().map(suspect).collect();

@@ -139,12 +139,12 @@ fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
 
 /// Weighs causes by the tool's own timers.
 fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
-    let said = timers.changes_at(since);
-    if !said.any || extra <= 0.0 {
+    let changes = timers.changes_at(since);
+    if !changes.any || extra <= 0.0 {
         return;
     }
     let share = |seconds: f64| (seconds / extra).clamp(-1.0, 1.0);
-    let mut speak = |cause: Cause, seconds: f64, what: &str| {
+    let mut weigh = |cause: Cause, seconds: f64, what: &str| {
         let share = share(seconds);
         if share > 0.15 {
             let text = format!("{what} grew by {} per step, {:.0} % of the delay", duration(seconds), 100.0 * share);
@@ -153,24 +153,24 @@ fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
             scale.add(cause, -1.0);
         }
     };
-    speak(Cause::Host, said.host, "host timers");
-    if said.ranks {
+    weigh(Cause::Host, changes.host, "host timers");
+    if changes.ranks {
         // A rank that waits for a slow rank waits inside collectives. The rank that waits least shows the cost of the
         // network.
-        speak(Cause::Network, said.network, "collective timers on the rank that waits least");
-        speak(Cause::Straggler, said.gap, "the difference in compute time between the slowest and fastest rank");
-        speak(Cause::Clocks, said.device, "compute time on the fastest rank");
+        weigh(Cause::Network, changes.network, "collective timers on the rank that waits least");
+        weigh(Cause::Straggler, changes.gap, "the difference in compute time between the slowest and fastest rank");
+        weigh(Cause::Clocks, changes.device, "compute time on the fastest rank");
     } else {
-        speak(Cause::Network, said.network, "collective timers");
+        weigh(Cause::Network, changes.network, "collective timers");
         // The timers of a single rank do not distinguish a slow network from a slow rank elsewhere.
-        scale.add(Cause::Straggler, 2.0 * share(said.network).max(0.0));
+        scale.add(Cause::Straggler, 2.0 * share(changes.network).max(0.0));
         let text = "compute time on the logging rank";
-        let grown = share(said.device);
+        let grown = share(changes.device);
         if grown > 0.15 {
             scale.add_evidence(
                 Cause::Clocks,
                 3.0 * grown,
-                format!("{text} grew by {} per step", duration(said.device)),
+                format!("{text} grew by {} per step", duration(changes.device)),
             );
             scale.add_evidence(Cause::Straggler, 3.0 * grown, format!("{text} grew: this rank may be the straggler"));
         }

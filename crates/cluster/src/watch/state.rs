@@ -187,12 +187,12 @@ impl WatchState {
             if !complete && self.pending.len() <= MAX_INCOMPLETE_STEPS {
                 break;
             }
-            let Some((_, said)) = self.pending.pop_first() else { break };
-            let mean = said.iter().map(|(_, seconds)| seconds).sum::<f64>() / said.len().max(1) as f64;
+            let Some((_, times)) = self.pending.pop_first() else { break };
+            let mean = times.iter().map(|(_, seconds)| seconds).sum::<f64>() / times.len().max(1) as f64;
             if self.times.last().is_none_or(|point| point.step < number) {
                 self.times.push(number, mean);
             }
-            for (source, seconds) in said {
+            for (source, seconds) in times {
                 if let Some(source) = self.sources.get_mut(source) {
                     source.ratio.push(number, seconds / mean);
                 }

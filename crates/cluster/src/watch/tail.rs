@@ -69,23 +69,23 @@ impl Tail {
         &self.path
     }
 
-    /// Reads what was written since the last poll, up to `most` bytes of the file.
+    /// Reads what was written since the last poll, up to `limit` bytes of the file.
     ///
     /// # Errors
     /// If the file cannot be read. The next poll tries again.
-    pub fn poll(&mut self, most: u64, mut give: impl FnMut(Piece<'_>)) -> io::Result<PollResult> {
+    pub fn poll(&mut self, limit: u64, mut give: impl FnMut(Piece<'_>)) -> io::Result<PollResult> {
         let mut polled = PollResult::default();
         // At most two files: the remainder of the old one, and the new one.
         for _ in 0..2 {
             if let Some(open) = &mut self.open {
-                match open.read(&mut self.buffer, most.saturating_sub(polled.bytes), &mut polled, &mut give) {
+                match open.read(&mut self.buffer, limit.saturating_sub(polled.bytes), &mut polled, &mut give) {
                     Ok(()) => {}
                     // On NFS, a file that was removed by another client becomes inaccessible immediately.
                     Err(error) if error.raw_os_error() == Some(STALE) => self.open = None,
                     Err(error) => return Err(error),
                 }
             }
-            if polled.bytes >= most {
+            if polled.bytes >= limit {
                 break;
             }
             let meta = match std::fs::metadata(&self.path) {
@@ -152,11 +152,11 @@ impl Open {
     fn read(
         &mut self,
         buffer: &mut [u8],
-        most: u64,
+        limit: u64,
         polled: &mut PollResult,
         give: &mut impl FnMut(Piece<'_>),
     ) -> io::Result<()> {
-        let until = polled.bytes.saturating_add(most);
+        let until = polled.bytes.saturating_add(limit);
         if self.must_reread(self.file.metadata()?.len())? {
             // The file was truncated, or rewritten in place.
             (self.offset, self.unpack, self.damaged) = (0, None, false);

@@ -37,8 +37,8 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
 /// History of one timer on the fastest and the slowest rank.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Tracks {
-    least: Track,
-    most: Track,
+    fastest: Track,
+    slowest: Track,
     ranks: bool,
 }
 
@@ -79,34 +79,34 @@ impl Timers {
             return;
         }
         let tracks = self.tracks.entry(timer.name).or_default();
-        tracks.least.push(step, timer.min_seconds);
-        tracks.most.push(step, timer.max_seconds);
+        tracks.fastest.push(step, timer.min_seconds);
+        tracks.slowest.push(step, timer.max_seconds);
         tracks.ranks |= timer.max_seconds > timer.min_seconds;
     }
 
     /// Changes of the timers at a step.
     pub(super) fn changes_at(&self, since: u64) -> TimerChanges {
-        let mut said = TimerChanges::default();
+        let mut changes = TimerChanges::default();
         for (name, tracks) in &self.tracks {
             let report = name == "straggler-report";
             let Some(kind) = kind(name).or(report.then_some(Kind::Device)) else { continue };
-            let (Some([least, least_now]), Some([most, most_now])) =
-                (tracks.least.medians_around(since), tracks.most.medians_around(since))
+            let (Some([fastest, fastest_after]), Some([slowest, slowest_after])) =
+                (tracks.fastest.medians_around(since), tracks.slowest.medians_around(since))
             else {
                 continue;
             };
-            said.any = true;
-            said.ranks |= tracks.ranks;
-            let grown = least_now - least;
+            changes.any = true;
+            changes.ranks |= tracks.ranks;
+            let grown = fastest_after - fastest;
             match kind {
-                Kind::Network => said.network += grown,
-                Kind::Host => said.host += grown,
+                Kind::Network => changes.network += grown,
+                Kind::Host => changes.host += grown,
                 Kind::Device => {
-                    said.device += if report { 0.0 } else { grown };
-                    said.gap += (most_now - least_now) - (most - least);
+                    changes.device += if report { 0.0 } else { grown };
+                    changes.gap += (slowest_after - fastest_after) - (slowest - fastest);
                 }
             }
         }
-        said
+        changes
     }
 }

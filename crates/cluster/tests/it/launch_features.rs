@@ -355,7 +355,7 @@ fn megatron_recomputes_the_modules_that_the_estimate_assumes() {
     let (text, notes) = launch("megatron-core", &[("recompute", "selective"), ("tp", "8"), ("pp", "8")]).unwrap();
     assert!(text.contains("--recompute-modules layernorm\n") && !text.contains("  mlp\n"), "{text}");
     says(&notes, &["no module that recomputes only the activation functions"]);
-    // Layers beside which no MLPs are recomputed: more than the planned share.
+    // Layers in which the MLP is not recomputed: more than the planned share.
     let (text, _) = launch("megatron-core", &[("microbatch", "4")]).unwrap();
     says(&text, &["--recompute-granularity full", "--recompute-method block"]);
 }

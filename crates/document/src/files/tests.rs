@@ -208,9 +208,9 @@ fn modes_and_owners_are_kept_and_protected_files_refused() {
 fn new_file_has_the_default_mode() {
     let dir = tempdir().unwrap();
     File::create(dir.path().join("usual")).unwrap();
-    write(&dir.path().join("ours"), NEW).unwrap();
+    write(&dir.path().join("new"), NEW).unwrap();
     let mode = |name: &str| std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
-    assert_eq!(mode("ours"), mode("usual"));
+    assert_eq!(mode("new"), mode("usual"));
 }
 
 #[test]

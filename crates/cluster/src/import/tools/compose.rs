@@ -30,13 +30,13 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         }
         out.strange.extend(o.strange.iter().cloned());
     }
-    let alike = servers.iter().all(|(_, o)| key(o) == key(&first));
+    let identical = servers.iter().all(|(_, o)| key(o) == key(&first));
     if !out.missing.is_empty() {
         let names: Vec<String> = out.missing.iter().map(|(n, _)| n.clone()).collect();
         let at = out.missing.first().map_or(0, |m| m.1);
         out.fields.set(Field::RequiredEnv, names, at);
     }
-    if alike {
+    if identical {
         out.fields.copy_missing(&first.fields);
         out.fields.set(Field::Replicas, all, doc.get("services").map_or(0, |n| n.line));
         // A Neuron device has several cores, and tensor parallelism counts cores instead of devices.
@@ -58,8 +58,8 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
             o.fields.set(Field::NumAccelerators, e.value, e.at);
         }
     }
-    let plays = |(_, o): &(String, ReadFields), role: &str| o.fields.str(Field::Role) == Some(role);
-    if ["prefill", "decode"].iter().all(|role| servers.iter().any(|s| plays(s, role))) {
+    let has_role = |(_, o): &(String, ReadFields), role: &str| o.fields.str(Field::Role) == Some(role);
+    if ["prefill", "decode"].iter().all(|role| servers.iter().any(|s| has_role(s, role))) {
         let halves = servers.into_iter().filter_map(|(_, o)| Some((o.fields.str(Field::Role)?.to_owned(), o)));
         roles::disaggregated(halves.collect(), out);
         return;

@@ -168,10 +168,10 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
         out.roles.push(("decode".to_owned(), main.fields));
         let both: Vec<&Fields> = out.roles.iter().map(|(_, f)| f).collect();
         let shared = both.first().and_then(|f| f.entry(Field::PrefixCaching)).cloned();
-        let alike = shared
+        let same_everywhere = shared
             .as_ref()
             .is_some_and(|e| both.iter().all(|f| f.entry(Field::PrefixCaching).is_some_and(|x| x.value == e.value)));
-        if let (Some(e), true) = (shared, alike) {
+        if let (Some(e), true) = (shared, same_everywhere) {
             for (_, f) in &mut out.roles {
                 f.remove(Field::PrefixCaching);
             }

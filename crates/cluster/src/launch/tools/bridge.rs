@@ -94,8 +94,8 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         a.assign("model.overlap_p2p_comm", word(software.overlap_pipeline));
     }
     if job.transformer.experts.is_some() {
-        let beside = t.ep > 1 && software.overlap_experts;
-        a.assign("model.overlap_moe_expert_parallel_comm", word(beside));
+        let overlapped = t.ep > 1 && software.overlap_experts;
+        a.assign("model.overlap_moe_expert_parallel_comm", word(overlapped));
         match job.scenario.moe_dispatcher(&job.scenario.base) {
             MoeDispatcher::AllToAll => drop(a.assign("model.moe_token_dispatcher_type", "alltoall")),
             MoeDispatcher::DeepEp => drop(
