@@ -92,11 +92,6 @@ fn state_kv_capacity(reply: &mut Reply, case: &Case<'_>) {
     case.figure(reply, metric);
 }
 
-/// Sets a single replica, so that the layout need not use all accelerators of the node.
-fn one_replica() -> [(Knob, Setting); 1] {
-    [(Knob::Dp, Setting::Number(1.0))]
-}
-
 /// Answers whether any layout fits on `most` of a node's accelerators.
 fn fits_on_part_of_node(
     question: &ParsedQuestion,
@@ -105,7 +100,7 @@ fn fits_on_part_of_node(
     gauge: &Gauge,
 ) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Fit);
-    let case = question.case(context, &mut reply)?.with(&one_replica())?;
+    let case = question.case(context, &mut reply)?;
     reply.answer.retain(|block| !is_warning(block));
     let bound = Condition::at_most(MetricId::Accelerators.metric(), f64::from(most));
     let conditions = vec![bound];
@@ -193,21 +188,6 @@ pub(super) fn smallest_node_count(
         reply.push_text(format!("On {fails:.0} {plural} no layout {why}."));
     }
     fits.figure(&mut reply, MetricId::Accelerators.metric());
-    if nodes == 1.0
-        && let Ok(single) = basis.with(&one_replica())
-    {
-        let smallest = best(&single, MetricId::Accelerators.metric(), &conditions, MAX_CANDIDATES, gauge)?;
-        let fewer = smallest.case.as_ref().filter(|_| smallest.meets_all());
-        if let Some(case) =
-            fewer.filter(|case| case.value(MetricId::Accelerators.metric()).is_some_and(|few| few < used))
-        {
-            let few = case.value(MetricId::Accelerators.metric()).unwrap_or_default();
-            reply.push_text(format!("A single replica needs {few:.0} accelerators, layout {}.", smallest.layout));
-            case.figure(&mut reply, MetricId::Accelerators.metric());
-            let flags = where_flags(&single, MetricId::Accelerators.metric(), &conditions, &single.overrides);
-            reply.command(&["optimize"], flags);
-        }
-    }
     found.state_limitations(&mut reply);
     bounds(&mut reply, fits, &conditions);
     headline(&mut reply, fits);

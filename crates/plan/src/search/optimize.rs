@@ -11,6 +11,8 @@ mod candidate;
 mod local;
 mod needed;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod usual;
 mod walk;
 

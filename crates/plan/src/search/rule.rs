@@ -9,7 +9,8 @@ use atlas_perf::serving::Layout;
 /// Rule of valid layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// tp × pp × cp × dp equals the number of accelerators (or is at most that, if they may idle).
+    /// tp × pp × cp × dp equals the number of accelerators (or is at most that, if they may idle; searched nodes may
+    /// not all idle).
     Accelerators,
     /// tp divides the attention heads.
     Heads,
@@ -124,7 +125,9 @@ impl Rule {
             Rule::Accelerators => {
                 let have = scenario.accelerators() * scenario.machine.map_or(1.0, |machine| machine.dies);
                 let used = scenario.working_devices();
-                if idle { used <= have } else { used == have }
+                // Nodes without work are only a more expensive form of the same layout.
+                let spare = turned(Knob::NumNodes) && used <= have * (1.0 - 1.0 / scenario.num_nodes);
+                if idle { used <= have && !spare } else { used == have }
             }
             Rule::Heads => model.heads <= 0.0 || divides(f64::from(shape.tp), f64::from(model.heads)),
             // Training and serving software both distribute layers unevenly if necessary.

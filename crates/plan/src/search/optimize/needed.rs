@@ -113,6 +113,8 @@ fn candidate(problem: &Problem<'_>, changes: &[Change]) -> Option<Candidate> {
         scenario.set(change.knob, change.values.get(change.at)?, problem.parts).ok()?;
     }
     scenario.check(problem.parts).ok()?;
-    let possible = Rule::ALL.iter().all(|rule| rule.holds(&scenario, problem.idle, &|_| false));
+    // Searched nodes are not increased again: none may idle.
+    let searched_nodes = |knob| knob == Knob::NumNodes && problem.space.turns(knob);
+    let possible = Rule::ALL.iter().all(|rule| rule.holds(&scenario, problem.idle, &searched_nodes));
     possible.then(|| Candidate::settled(scenario, problem))
 }

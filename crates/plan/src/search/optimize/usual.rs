@@ -41,6 +41,10 @@ pub(super) const BOUND_THE_OTHERS: [MetricId; 6] = [
 
 /// Number of model chunks per stage up to which every number is tried; above, only divisors of the layers.
 const EXHAUSTIVE_VPP: f64 = 8.0;
+/// Number of stages up to which a search for the fewest accelerators tries every number; above, only divisors.
+const EXHAUSTIVE_PP: u32 = 8;
+/// Maximum number of serving replicas in a search for the fewest accelerators.
+const MAX_REPLICAS: u32 = 512;
 /// Maximum number of model chunks per stage.
 const MAX_VPP: f64 = 20.0;
 
@@ -143,14 +147,25 @@ pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
     };
     let toggle = |knob: Knob| Axis { knob, values: vec![Setting::Toggle(false), Setting::Toggle(true)] };
     let mut axes = Vec::new();
-    if objective.id == MetricId::Accelerators {
+    let fewest = objective.id == MetricId::Accelerators;
+    if fewest {
         axes.push(Axis::of(Knob::NumNodes, (1..=64).map(f64::from).filter(|nodes| *nodes <= start.num_nodes)));
     }
     axes.push(Axis::of(Knob::Tp, divisors_within(f64::from(model.heads), up_to(f64::from(model.heads)))));
-    axes.push(Axis::of(Knob::Pp, stages(model.depth(), devices, start.mode())));
+    let mut depths = stages(model.depth(), devices, start.mode());
+    if fewest && start.mode() == Mode::Inference {
+        // Serving software distributes layers unevenly, so the fewest accelerators may be any number.
+        depths.extend((1..=EXHAUSTIVE_PP).map(f64::from).filter(|pp| *pp <= up_to(model.depth())));
+        sort::numbers(&mut depths);
+        depths.dedup();
+    }
+    axes.push(Axis::of(Knob::Pp, depths));
     match start.mode() {
         Mode::Training => {
             axes.push(Axis::of(Knob::Cp, doubling(16.0_f64.min(devices))));
+            if fewest {
+                axes.push(Axis::of(Knob::Dp, divisors_within(start.global(&start.base), devices)));
+            }
             // A single value: reverts a stated setting, but is not searched.
             axes.push(Axis::of(Knob::Etp, [1.0]));
             axes.push(Axis::of(Knob::RecomputeLayers, [0.0]));
@@ -173,16 +188,18 @@ pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
             let offloads = CpuOffload::WORDS.iter().filter(|(_, offload)| *offload <= most).map(|(word, _)| *word);
             let memory = start.machine.map_or(0.0, |machine| machine.device.capacity()) * devices;
             // The fewest accelerators are those that need no offload: with it, one would be enough.
-            let fewest = objective.id == MetricId::Accelerators;
             if start.engine.models_hardware() && !fewest && STATE_BYTES * start.trained_params(&start.base) > memory {
                 axes.push(words(Knob::CpuOffload, &offloads.collect::<Vec<_>>()));
             }
         }
         Mode::Inference => {
             let traits = &start.active_software.serving;
+            let groups = if model.is_moe() && traits.attention_dp { devices } else { 1.0 };
+            axes.push(Axis::of(Knob::AttentionDp, doubling(groups)));
+            if fewest {
+                axes.push(Axis::of(Knob::Dp, (1..=MAX_REPLICAS).map(f64::from).filter(|dp| *dp <= devices)));
+            }
             if model.is_moe() {
-                let groups = if traits.attention_dp { devices } else { 1.0 };
-                axes.push(Axis::of(Knob::AttentionDp, doubling(groups)));
                 let copies = start.base.decode_layout().redundant;
                 axes.push(Axis::of(Knob::Ep, divisors_within(model.experts + copies, up_to(model.experts + copies))));
                 if traits.wide_ep && traits.attention_dp {
@@ -194,8 +211,6 @@ pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
                         axes.push(Axis::of(Knob::PrefillEp, doubling(groups.min(64.0))));
                     }
                 }
-            } else {
-                axes.push(Axis::of(Knob::AttentionDp, [1.0]));
             }
             axes.push(Axis::of(Knob::ContextRanks, [1.0]));
             let parts: &[f64] = if traits.pools { &[0.0, 0.25, 0.5] } else { &[0.0] };
@@ -204,7 +219,7 @@ pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
             let latency = objective.section == Section::Latency;
             // The concurrency is varied only if the objective is throughput or cost and there is no request rate;
             // otherwise it is the given load.
-            if !rated && !latency && objective.id != MetricId::Accelerators {
+            if !rated && !latency && !fewest {
                 axes.push(Axis::of(Knob::Concurrency, doubling(16_384.0)));
             }
             axes.push(Axis::of(Knob::MaxNumSeqs, doubling(4096.0).filter(|seqs| *seqs >= 16.0)));

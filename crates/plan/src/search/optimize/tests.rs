@@ -1,0 +1,65 @@
+//! Searches for the fewest accelerators, compared with trying every layout.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::engine::estimate;
+use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
+use atlas_config::library::Library;
+use atlas_document::Sources;
+
+fn case(target: &str, workload: &str, set: &[&str]) -> (Parts, Scenario) {
+    let library = Library::load(&Sources::built_in(), None);
+    let parts = Parts::find(&library, target, workload).unwrap();
+    let set = set.iter().map(|text| assignment(text).unwrap());
+    let set: Overrides = set.map(|(knob, value)| (knob, knob.parse(&value, &[]).unwrap())).collect();
+    let scenario = Scenario::resolve(&parts, &set).unwrap();
+    (parts, scenario)
+}
+
+fn fewest(parts: &Parts, requested: &Scenario) -> (Vec<Condition>, Candidate) {
+    let start = freed(requested, &|_| false, parts);
+    let problem =
+        Problem::of(&start, parts, MetricId::Accelerators.metric()).from(requested).with_default_conditions(&[]);
+    let best = optimize(&problem, &Gauge::default()).best.unwrap();
+    (problem.conditions, best)
+}
+
+fn accelerators(candidate: &Candidate) -> f64 {
+    (MetricId::Accelerators.metric().get)(&candidate.estimate, &candidate.scenario)
+}
+
+#[test]
+fn fewest_accelerators_are_those_of_the_smallest_layout_that_meets_the_bounds() {
+    for (target, workload, set, expected) in [
+        ("h100-sxm-8", "llama3.1-70b-serve", &[][..], 3.0),
+        ("h100-sxm-8", "llama3.1-8b-serve", &[], 2.0),
+        ("h100-sxm-8", "llama3.1-8b-serve", &["concurrency=64"], 1.0),
+        ("h200-sxm-8", "llama3.1-70b-serve", &["concurrency=512"], 6.0),
+    ] {
+        let (parts, requested) = case(target, workload, set);
+        let (conditions, best) = fewest(&parts, &requested);
+        let mut smallest = f64::INFINITY;
+        for (tp, pp) in [1.0, 2.0, 4.0, 8.0].into_iter().flat_map(|tp| (1..=8).map(move |pp| (tp, f64::from(pp)))) {
+            for dp in (1..=8).map(f64::from).filter(|dp| tp * pp * dp <= 8.0) {
+                let mut scenario = requested.clone();
+                for (knob, ranks) in [(Knob::Tp, tp), (Knob::Pp, pp), (Knob::Dp, dp)] {
+                    scenario.set(knob, &Setting::Number(ranks), &parts).unwrap();
+                }
+                let estimate = estimate(&scenario);
+                if fits(&estimate) && conditions.iter().all(|condition| condition.holds(&estimate, &scenario)) {
+                    smallest = smallest.min(tp * pp * dp);
+                }
+            }
+        }
+        assert!(accelerators(&best) <= smallest, "{workload}: {} of {smallest}", accelerators(&best));
+        assert_eq!(accelerators(&best), expected, "{workload} {set:?}: {:?}", best.changes);
+    }
+}
+
+#[test]
+fn the_fewest_accelerators_leave_no_node_idle() {
+    let (parts, requested) = case("h100-sxm-64", "llama3.1-70b-serve", &["concurrency=1024"]);
+    let (_, best) = fewest(&parts, &requested);
+    let nodes = f64::from(best.scenario.num_nodes);
+    assert_eq!(nodes, (accelerators(&best) / best.scenario.accelerators_per_node).ceil(), "{:?}", best.changes);
+}
