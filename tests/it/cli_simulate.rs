@@ -70,6 +70,22 @@ fn presets_write_all_outputs_and_the_written_config_reproduces_them() {
     }
 }
 
+#[test]
+fn scenarios_that_cannot_run_are_refused_by_simulate() {
+    let dir = temp();
+    for (target, workload, reason) in [
+        ("h100-sxm-8", "llama3.1-405b-train", "tp × pp × cp × dp needs 128 accelerators; the target has 8"),
+        ("v100-sxm-8", "llama3.1-70b-serve", "no kernels for fp8"),
+        ("h100-sxm-1024", "llama3-70b-qlora", "128"),
+        ("gb10-1", "llama3.1-70b-serve", "needs 4 accelerators; the target has 1"),
+    ] {
+        let outcome = atlas(dir.path(), &["simulate", "--target", target, "--workload", workload]).assert().failure();
+        let text = stderr(&outcome);
+        assert!(text.contains(&format!("{target} × {workload}: ")) && text.contains(reason), "{text}");
+        assert!(stdout(&outcome).is_empty());
+    }
+}
+
 /// All configurations of the predecessor simulator in our test data load unchanged and run. Results are compared with
 /// the predecessor's where those are correct, with each deviation described:
 ///

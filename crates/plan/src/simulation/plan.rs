@@ -62,7 +62,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// If options are not applicable, a trace cannot be read, or the scenario lacks machine or model.
+    /// If options are not applicable, a trace cannot be read, or the scenario lacks machine or model or cannot run.
     pub fn of(name: String, scenario: &Scenario, options: &Options, window: Option<Window>) -> Result<Plan, Problems> {
         let mut notes = Vec::new();
         let mut problems = inapplicable_options(options, scenario.mode());
@@ -82,9 +82,13 @@ impl Plan {
                 Work::Serving(Box::new(serving::Work { input: requested }))
             }
         };
+        // The simulation has no check of memory, formats or the number of accelerators; the closed form does.
+        let closed = estimate_of(&analytical_scenario(scenario));
+        if let Some(detail) = closed.detail.filter(|_| !closed.runs()) {
+            problems.push(format!("{name}: {}", detail.verdict.describe()));
+        }
         if problems.is_empty() {
-            let usd_per_hour =
-                Some(estimate_of(&analytical_scenario(scenario)).cost.usd_per_hour).filter(|usd| *usd > 0.0);
+            let usd_per_hour = Some(closed.cost.usd_per_hour).filter(|usd| *usd > 0.0);
             let (seed, replications) = (options.seed(), options.replications());
             Ok(Plan { name, work, seed, replications, notes, usd_per_hour })
         } else {
