@@ -17,16 +17,16 @@ const MAX_ROWS: usize = 8;
 
 /// Lists what improves a metric, or with a bound, the single changes that reach it.
 pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
-    if let [Condition::Figure(metric, _, wanted)] = question.subject.constraints.as_slice() {
+    if let [bound @ Condition::Figure(metric, _, wanted)] = question.subject.constraints.as_slice() {
         let mut question = question.clone();
         question.figure = question.figure.or(Some(super::figures::NamedFigure::from_metric(metric)));
-        return changes_that_reach(&question, metric, *wanted, context);
+        return changes_that_reach(&question, metric, *wanted, Some(bound), context);
     }
     let mut reply = Reply::new(ReplyKind::Improve);
     let case = question.case(context, &mut reply)?;
     let metric = question.metric(&case, MetricId::TokensPerSec)?;
     if let Some((times, now)) = question.times.zip(case.value(metric)) {
-        return changes_that_reach(question, metric, times * now, context);
+        return changes_that_reach(question, metric, times * now, None, context);
     }
     reply.push_text(format!("{} is {} now.", metric.label, case.format_metric(metric)));
     case.figure(&mut reply, metric);
@@ -35,11 +35,12 @@ pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     Ok(reply)
 }
 
-/// Lists single changes that each bring a metric to `wanted`.
+/// Lists single changes that each bring a metric to `wanted`, unless it already meets `bound`.
 fn changes_that_reach(
     question: &ParsedQuestion,
     metric: &'static Metric,
     wanted: f64,
+    bound: Option<&Condition>,
     context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Reach);
@@ -48,6 +49,14 @@ fn changes_that_reach(
         return Err(Refusal::Nothing(format!("{} does not apply to {}", metric.label, case.mode().name())));
     }
     case.figure(&mut reply, metric);
+    if let Some(bound) = bound
+        && case.trouble().is_none()
+        && bound.holds(&case.estimate, &case.scenario)
+    {
+        reply.push_text(format!("{} is {}, which meets {bound}.", metric.label, case.format_metric(metric)));
+        reply.command(&["explain", metric.name], case.command_flags());
+        return Ok(reply);
+    }
     let goal = goal_seek(&analytical_scenario(&case.scenario), &case.parts, metric, wanted);
     let lead = format!("{} is {}; the goal is {}", metric.label, metric.show(goal.now), metric.show(wanted));
     let mut rows = Vec::new();
