@@ -56,12 +56,15 @@ pub(super) fn run(
         write_stderr("no candidate meets all constraints; no record is written");
         return Err(Failure::Reported.into());
     };
+    // In the search, all candidates had the calibration of the start.
+    let scenario = Scenario { corrections: requested.corrections.clone(), ..best.scenario.clone() };
+    let estimate = atlas_plan::engine::estimate(&scenario);
     let (target, workload) = (&parts.target.name, &parts.workload);
-    let record = Record::new(target, workload, track, "post-opt", &best.scenario, &overrides, &best.estimate);
+    let record = Record::new(target, workload, track, "post-opt", &scenario, &overrides, &estimate);
     let path =
         record.write(&args.out, &record.optimized_file_name()).map_err(|error| write_error(&args.out, &error))?;
     let body = serde_json::to_value(&record)?;
-    keep::keep(EntryKind::Optimum, keep::of_estimate(parts, &best.scenario, &best.estimate, body));
+    keep::keep(EntryKind::Optimum, keep::of_estimate(parts, &scenario, &estimate, body));
     write_stderr(&format!("wrote {}", path.display()));
     Ok(())
 }

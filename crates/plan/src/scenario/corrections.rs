@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{ActiveSoftware, Parts};
+use crate::estimate::Adjustments;
 use atlas_config::Corrections;
 
 /// Corrections in effect, and the model they are looked up by.
@@ -12,6 +13,8 @@ pub struct ActiveCorrections {
     pub corrections: Arc<Corrections>,
     /// Name of the model, as in measurements.
     pub model: Arc<str>,
+    /// Corrections of all scenarios of a search; `None`: each has its own.
+    pub shared: Option<Adjustments>,
 }
 
 impl ActiveCorrections {
@@ -21,7 +24,8 @@ impl ActiveCorrections {
         let corrections = Arc::clone(parts.corrections.as_ref()?);
         let sheet = parts.accelerator.as_ref()?;
         let model = parts.model_name();
-        (*corrections.accelerator == *sheet.id).then(|| Arc::new(ActiveCorrections { corrections, model }))
+        (*corrections.accelerator == *sheet.id)
+            .then(|| Arc::new(ActiveCorrections { corrections, model, shared: None }))
     }
 }
 

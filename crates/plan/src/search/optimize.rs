@@ -23,6 +23,7 @@ use super::gauge::{Gauge, workers};
 use super::hill_climb::hill_climb;
 use super::rule::Rule;
 use super::space::Space;
+use crate::engine::answer::corrected::shared_by_candidates;
 use crate::estimate::{Metric, MetricId};
 use crate::scenario::{Parts, Scenario};
 
@@ -113,7 +114,10 @@ impl<'p> Problem<'p> {
 #[must_use]
 pub fn optimize(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
     let began = Instant::now();
-    let mut requested = problem.clone();
+    let shared = shared_by_candidates(problem.requested);
+    let corrected = |scenario: &Scenario| Scenario { corrections: shared.clone(), ..scenario.clone() };
+    let (start, original) = (corrected(problem.start), corrected(problem.requested));
+    let mut requested = Problem { start: &start, requested: &original, ..problem.clone() };
     let mut found = search(&requested, gauge, began);
     for goes in [usual::is_latency as fn(&Condition) -> bool, |_| true] {
         let (dropped, kept): (Vec<Condition>, Vec<Condition>) =

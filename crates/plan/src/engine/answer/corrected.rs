@@ -5,13 +5,14 @@
 //! derived from the corrected one.
 
 use crate::estimate::{Adjustments, Breakdown, Cause, Detail, Estimate, Figures, Interval, Latency, Serving};
-use crate::scenario::{Phase, Scenario};
+use crate::scenario::{ActiveCorrections, Phase, Scenario};
 use atlas_config::Mode;
 use atlas_config::corrections::{Adjustment, Features, Quantity, Shape};
 use atlas_core::math;
 use atlas_core::plan::Engine;
 use atlas_perf::serving::latency::Spread;
 use serde::{Serialize, Serializer};
+use std::sync::Arc;
 
 /// Shares of the time by class of operators: compute, memory, communication and pipeline bubble, launch.
 #[must_use]
@@ -41,6 +42,17 @@ pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
     )
 }
 
+/// Corrections of a scenario, for all candidates of a search that starts from it; `None` if there are none. Corrections
+/// fade with the distance from the measured configurations, so with corrections of their own, candidates would gain
+/// from not having been measured.
+#[must_use]
+pub fn shared_by_candidates(scenario: &Scenario) -> Option<Arc<ActiveCorrections>> {
+    let own = scenario.corrections.as_ref()?;
+    let shipped = crate::engine::estimate(&Scenario { corrections: None, ..scenario.clone() });
+    let shared = adjustments(scenario, scenario.mode(), shipped.detail.as_ref()?);
+    Some(Arc::new(ActiveCorrections { shared, ..(**own).clone() }))
+}
+
 /// Corrections that apply to an uncorrected estimate; `None` if there are none.
 fn adjustments(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjustments> {
     // Measurements are compared with the closed form; the error of simulations is unknown.
@@ -49,6 +61,9 @@ fn adjustments(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjus
     // Phases of a service queue at their own loads, at which nothing was measured.
     if serving && !scenario.phases.is_empty() {
         return None;
+    }
+    if calibration.shared.is_some() {
+        return calibration.shared;
     }
     let at = |quantity, shipped: Interval| {
         let features = Features {
@@ -61,11 +76,10 @@ fn adjustments(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjus
         };
         calibration.corrections.of(quantity).map(|correction| correction.at(&features))
     };
-    // If the load limits the throughput, it equals the arrival rate.
     let rate = if serving { Quantity::Serving } else { Quantity::Training };
     let latencies = detail.serving.as_ref().filter(|_| serving);
     let found = Adjustments {
-        throughput: at(rate, detail.throughput_interval).filter(|_| !detail.limits.load),
+        throughput: at(rate, detail.throughput_interval),
         tpot: latencies.and_then(|serving| at(Quantity::Tpot, serving.tpot_interval)),
         ttft: latencies.and_then(|serving| at(Quantity::Ttft, serving.ttft_interval)),
     };
@@ -124,7 +138,9 @@ pub fn corrected_metrics(scenario: &Scenario, estimate: &Estimate) -> Vec<Correc
 
 /// Corrects the estimate of a phase.
 pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures, detail: &mut Detail) {
-    let Some(found) = adjustments(scenario, phase.shape.mode, detail) else { return };
+    let Some(mut found) = adjustments(scenario, phase.shape.mode, detail) else { return };
+    // If the load limits the throughput, it equals the arrival rate.
+    found.throughput = found.throughput.filter(|_| !detail.limits.load);
     detail.adjustments = Some(found);
     // The interval from other clusters still applies where it is narrower.
     let own = |found: Adjustment, shipped: Interval| {
@@ -173,4 +189,58 @@ fn latencies(serving: &mut Serving, latency: &mut Latency, tpot: f64, ttft: f64)
     serving.itl_ms = serving.itl_ms.map(|one| one * tpot);
     serving.tokens_per_sec_per_user /= tpot;
     *latency = Latency { p50, p95, p99, ttft: latency.ttft * ttft };
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::estimate::MetricId;
+    use crate::knob::{Overrides, Setting};
+    use crate::scenario::Parts;
+    use crate::search::optimize::Problem;
+    use crate::search::{Axis, Gauge, Space, optimize};
+    use atlas_config::Corrections;
+    use atlas_config::corrections::{Configuration, Correction, Factor};
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    #[test]
+    fn layouts_do_not_win_a_search_by_not_having_been_measured() {
+        let library = Library::load(&Sources::built_in(), None);
+        let mut parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();
+        let best = |parts: &Parts| {
+            let start = Scenario::resolve(parts, &Overrides::default()).unwrap();
+            let axes =
+                ["microbatch=1,2,4,8", "tp=1,2,4", "cp=1,2,4"].map(|axis| Axis::parse(axis, &start, &[]).unwrap());
+            let mut problem = Problem::of(&start, parts, MetricId::TokensPerSec.metric());
+            problem.space = Space::of(axes.to_vec()).unwrap();
+            let found = optimize(&problem, &Gauge::default());
+            let best = found.best.unwrap();
+            let settings: Vec<(_, Setting)> = best.changes;
+            (settings, best.estimate.total.tokens_per_sec)
+        };
+        let (shipped, rate) = best(&parts);
+        // The start was measured, and takes e^0.5 times as long as estimated.
+        let start = Scenario::resolve(&parts, &Overrides::default()).unwrap();
+        let measured = Factor::Near(Configuration {
+            accelerator: (*parts.accelerator.as_ref().unwrap().id).into(),
+            software: start.active_software.family().into(),
+            shape: shape(&start, &crate::engine::estimate(&start).detail.unwrap()),
+            falloff: 0.5,
+        });
+        let correction = Correction {
+            runs: 1,
+            effects: vec![(measured, -0.5)],
+            covariance: vec![vec![0.0]],
+            reach: 1.6,
+            ..Correction::default()
+        };
+        let mut corrections = Corrections::on((*parts.accelerator.as_ref().unwrap().id).into(), vec!["a run".into()]);
+        corrections.set(Quantity::Training, correction);
+        parts.corrections = Some(Arc::new(corrections));
+        let (calibrated, slower) = best(&parts);
+        assert_eq!(calibrated, shipped);
+        assert!((slower / rate - math::exp(-0.5)).abs() < 1e-9, "{rate} {slower}");
+    }
 }

@@ -105,11 +105,18 @@ const LATENCY_WARNING_LIMITS: [(&Metric, f64, &[MetricId]); 2] =
     [(MetricId::TtftMs.metric(), 6000.0, &BOUND_THE_FIRST), (MetricId::TpotMs.metric(), 200.0, &BOUND_THE_OTHERS)];
 
 impl Optimum {
-    /// Warns of very long latencies of the best candidate that no constraint limits.
+    /// Warns of very long latencies of the best candidate that no constraint limits, and of the shared calibration.
     #[must_use]
     pub fn warnings(&self, problem: &Problem<'_>) -> Vec<String> {
         let Some(best) = &self.best else { return Vec::new() };
         let mut warnings = Vec::new();
+        if best.scenario.corrections.is_some() {
+            warnings.push(
+                "all candidates are calibrated like the start, so that none wins by not having been measured; \
+                 the estimate of the best candidate alone may differ"
+                    .to_owned(),
+            );
+        }
         for (metric, patience, bounding) in LATENCY_WARNING_LIMITS {
             let bounds = |metric: &Metric| bounding.contains(&metric.id);
             let mut force = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
