@@ -268,7 +268,7 @@ fn plugin_replaces_its_base_family_on_its_devices() {
     assert_eq!((found.family.id.as_str(), found.software().spec().as_str()), ("vllm-ascend", "vllm-ascend@0.9.1"));
     let text = found.software().caveat_text().unwrap();
     assert_eq!(text, "using vllm-ascend@0.9.1 for vllm@0.11.0, which needs it on this accelerator");
-    assert_eq!(serving("vllm", &class("Intel", "Gaudi", 128.0)).shapes, Shapes::Compiled);
+    assert_eq!(serving("vllm", &class("Intel", "Gaudi", 128.0)).shapes, Shapes::Bucketed);
     assert_eq!(serving("vllm", &H100).shapes, Shapes::Dynamic);
 }
 

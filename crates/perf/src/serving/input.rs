@@ -294,6 +294,8 @@ pub struct ServingInput {
     pub max_num_seqs: Option<Count>,
     /// Batch of a graph that is compiled for a fixed shape and always computed in full (Neuron), sequences.
     pub compiled_batch: Option<Count>,
+    /// Whether there are also graphs for smaller batches, and each batch is padded to the next of them.
+    pub batch_buckets: bool,
     /// Scheduler: maximum number of tokens in one step (`max_num_batched_tokens`, `chunked_prefill_size`,
     /// `max_num_tokens`).
     pub max_num_batched_tokens: f64,
@@ -362,6 +364,7 @@ impl Default for ServingInput {
             context_ranks: Count::ONE,
             max_num_seqs: Some(Count::new(256)),
             compiled_batch: None,
+            batch_buckets: false,
             max_num_batched_tokens: 8192.0,
             memory_utilization: 0.9,
             chunked_prefill: true,
@@ -395,12 +398,37 @@ impl Layout {
     }
 }
 
+/// Batch size above which there is a graph for every multiple of it, and below which for every power of two
+/// (`find_bucket` in `hpu_model_runner.py`).
+const BUCKET_STEP: f64 = 32.0;
+
+/// Number of sequences computed for `batch` sequences by graphs of fixed shapes, the largest of which has `largest`.
+#[must_use]
+pub fn padded_batch(batch: f64, largest: f64, buckets: bool) -> f64 {
+    if !buckets {
+        return batch.max(largest);
+    }
+    // Tolerance, so that rounding errors do not select the next graph.
+    let power = math::exp2((math::log2(batch.max(1.0)) - 1e-9).ceil());
+    let multiple = (batch / BUCKET_STEP - 1e-9).ceil() * BUCKET_STEP;
+    power.min(multiple.max(1.0)).min(largest).max(batch)
+}
+
 impl ServingInput {
     /// Number of tokens that a graph computes for a sequence of `length` tokens: `length`, or the next power of two if
     /// graphs are compiled for fixed shapes, where lengths are bucketed (AWS Neuron documentation, bucketing).
     #[must_use]
     pub fn computed(&self, length: f64) -> f64 {
         if self.compiled_batch.is_some() { math::exp2(math::log2(length.max(1.0)).ceil()) } else { length }
+    }
+
+    /// Number of sequences that a decode step of `batch` sequences computes.
+    #[must_use]
+    pub fn decode_slots(&self, batch: f64) -> f64 {
+        match self.compiled_batch {
+            Some(largest) => padded_batch(batch, f64::from(largest), self.batch_buckets),
+            None => batch,
+        }
     }
 
     /// Mean number of output tokens that a running sequence, observed at a random time, has generated so far, and

@@ -57,7 +57,7 @@ pub fn decode_steps(input: &ServingInput) -> f64 {
 /// Tokens of a step that only decodes `batch` sequences.
 pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
     Tokens {
-        decode: batch.max(f64::from(input.compiled_batch.unwrap_or(Count::ZERO))) * input.beams.max(Count::ONE),
+        decode: input.decode_slots(batch) * input.beams.max(Count::ONE),
         context: mean_context(input),
         verified: tokens_per_decode_step(input),
         ..Tokens::default()

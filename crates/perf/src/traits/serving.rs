@@ -136,6 +136,8 @@ words! {
         Dynamic = "dynamic",
         /// The shapes of a graph compiled ahead of time; smaller batches are padded.
         Compiled = "compiled",
+        /// The shapes of several such graphs; batches are padded to the next of them.
+        Bucketed = "bucketed",
     }
 
     /// How a GEMM with quantized weights runs. Where the device lacks the format, the best case is unpacking inside the

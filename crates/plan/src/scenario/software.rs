@@ -142,6 +142,8 @@ pub struct ServingDefaults {
     pub expanded_drafts: bool,
     /// Whether graphs have fixed shapes.
     pub fixed_shapes: bool,
+    /// Whether there are graphs for several batch sizes.
+    pub batch_buckets: bool,
     /// Host work that overlaps with accelerator computation.
     pub host: HostOverlap,
     /// Like `host`, with speculative decoding.
@@ -209,7 +211,8 @@ impl ServingDefaults {
             kernels: t.kernels,
             all_reduce: t.all_reduce,
             expanded_drafts: t.drafts == DraftVerification::Expanded,
-            fixed_shapes: t.shapes == Shapes::Compiled,
+            fixed_shapes: t.shapes != Shapes::Dynamic,
+            batch_buckets: t.shapes == Shapes::Bucketed,
             host: t.host,
             host_with_drafts: t.host_with_drafts,
             attention: fused_attention(t.attention),

@@ -6,6 +6,7 @@ use super::workload::Demand;
 use crate::kernel::Stream;
 use atlas_core::count::Count;
 use atlas_perf::serving::HostOverlap;
+use atlas_perf::serving::input::padded_batch;
 use atlas_perf::serving::machine::Machine;
 use atlas_perf::serving::step::{StepTime, Tokens};
 use atlas_perf::serving::{Admission, Gathering, Layout, Speculation, kv, latency, speculative, steady_state};
@@ -64,8 +65,10 @@ pub(super) struct Engine {
 /// Work of a graph compiled for a fixed shape, which does not depend on its input.
 #[derive(Debug, Clone, Copy)]
 struct Compiled {
-    /// Sequences of a decode step.
+    /// Sequences of a decode step of the largest graph.
     batch: f64,
+    /// Whether there are graphs for smaller batches.
+    buckets: bool,
     /// Keys that each of them attends to.
     context: f64,
     /// Computed tokens per prompt token.
@@ -131,6 +134,7 @@ impl Engine {
             seen: if s.arch.causal { 1.0 } else { UNMASKED_KEY_FACTOR },
             compiled: s.compiled_batch.map(|batch| Compiled {
                 batch: f64::from(batch),
+                buckets: s.batch_buckets,
                 context: steady_state::mean_context(s),
                 padding: s.computed(s.isl) / s.isl.max(1.0),
             }),
@@ -202,7 +206,8 @@ impl Engine {
         let mut out = Tokens { decode: tokens.decode * f64::from(self.beams), ..*tokens };
         if let Some(compiled) = &self.compiled {
             if out.decode > 0.0 {
-                (out.decode, out.context) = (out.decode.max(compiled.batch), compiled.context);
+                let slots = padded_batch(out.decode, compiled.batch, compiled.buckets);
+                (out.decode, out.context) = (slots, compiled.context);
             }
             out.prefill *= compiled.padding;
             out.prefill_context *= compiled.padding;

@@ -1,6 +1,7 @@
 //! Effects of software: kernels, graphs, host.
 
 use super::*;
+use crate::serving::input::padded_batch;
 use crate::traits::ExpertProducts;
 
 #[test]
@@ -72,6 +73,20 @@ fn compiled_batch_pays_for_empty_slots_and_padded_context() {
     };
     assert_eq!(long(1025.0), long(2024.0));
     assert!(long(2025.0) > 1.9 * long(2024.0));
+}
+
+#[test]
+fn bucketed_batches_are_padded_to_the_next_graph_not_the_largest() {
+    let of = |batch, most| {
+        let load = Load::DecodeOnly { batch };
+        let (compiled_batch, batch_buckets) = (Some(Count::new(most)), true);
+        run(&ServingInput { load, compiled_batch, batch_buckets, ..base() }).output_tokens_per_sec
+    };
+    assert_eq!(of(64.0, 64), of(64.0, 1024));
+    let slots = |batch| padded_batch(batch, 256.0, true);
+    assert_eq!([1.0, 3.0, 17.0, 33.0, 65.0, 250.0].map(slots), [1.0, 4.0, 32.0, 64.0, 96.0, 256.0]);
+    assert_eq!(padded_batch(20.0, 24.0, true), 24.0);
+    assert_eq!(padded_batch(20.0, 256.0, false), 256.0);
 }
 
 #[test]

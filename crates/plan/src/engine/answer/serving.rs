@@ -95,6 +95,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         reserve_output: requested.reserve_output.unwrap_or(served.reserve_output),
         max_num_seqs,
         compiled_batch,
+        batch_buckets: served.batch_buckets && requested.compiled_batch.is_none(),
         max_num_batched_tokens: match (whole_prompts, arch.causal) {
             (true, _) => isl.max(1.0),
             (false, true) => tokens,
