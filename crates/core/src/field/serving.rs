@@ -163,7 +163,7 @@ pub(super) const SERVING: &[Field] = &[
     .with_default(1.0)
     .with_file_bounds(1.0, 1e6)
     .inference()
-    .simulated(),
+    .hardware_modeling(),
     entry(
         Knob::ReserveOutput,
         "reserve_output",

@@ -270,6 +270,34 @@ fn knobs_without_effect_are_unlisted_and_the_reason_is_noted() {
 }
 
 #[test]
+fn settings_noted_as_without_effect_have_none() {
+    let library = library();
+    let mut effective = Vec::new();
+    for (target, workload, set) in [
+        ("b200-8", "deepseek-v3-serve", "moe_dispatcher=deepep"),
+        ("b200-8", "deepseek-v3-serve", "two_batch_overlap=on"),
+        ("h100-sxm-8", "llama3.1-70b-serve", "recv_interval=8"),
+    ] {
+        for software in ["software=sglang", "software=vllm"] {
+            let parts = Parts::find(&library, target, workload).unwrap();
+            let answered = |set: &[&str]| {
+                let scenario = Scenario::resolve(&parts, &overrides(Engine::Analytical, set)).unwrap();
+                let estimate = estimate(&scenario);
+                let notes = notes::notes(&scenario, &estimate).join("; ");
+                (estimate.total, notes)
+            };
+            let (plain, _) = answered(&[software]);
+            let (stated, notes) = answered(&[software, set]);
+            let name = set.split('=').next().unwrap();
+            if (plain == stated) != notes.contains(&format!("{name} has no effect")) {
+                effective.push(format!("{target} {workload} {software} {set}: {notes}"));
+            }
+        }
+    }
+    assert!(effective.is_empty(), "{}", effective.join("\n"));
+}
+
+#[test]
 fn impossible_values_are_refused_with_the_numbers() {
     let library = library();
     for (target, workload, set, refusal) in [

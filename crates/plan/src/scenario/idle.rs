@@ -11,7 +11,7 @@ use atlas_core::plan::{
     SharedExperts, Trained,
 };
 use atlas_perf::arch::Attention;
-use atlas_perf::serving::Stack;
+use atlas_perf::serving::{Admission, Stack};
 
 /// Reason why a knob has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,8 @@ const TIMED_BATCH: IneffectiveKnob =
 const NO_OUTPUT: IneffectiveKnob = IneffectiveKnob::with_reason("the model generates nothing");
 const NOT_COMPILED: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Software, "the software has no compiled runtime");
+const NOT_POLLED: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Software, "the software does not poll its request queue between steps");
 const SAME_EXPERTS: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Ep, "experts are not distributed: set ep");
 const NO_GROUPS: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::AttentionDp, "there are no attention groups: set attention_dp");
@@ -208,6 +210,7 @@ impl Scenario {
             Knob::MoeDispatcher | Knob::TwoBatchOverlap => experts.or(when(groups <= 1.0, NO_GROUPS)),
             Knob::SharedExperts => when(model.shared_ffn <= 0.0, NO_SHARED_EXPERTS),
             Knob::PythonExecutor => when(phase.serving_defaults.stack != Stack::Compiled, NOT_COMPILED),
+            Knob::RecvInterval => when(phase.serving_defaults.admission != Admission::Polled, NOT_POLLED),
             Knob::ContextRanks => {
                 let alike = match model.attention {
                     Attention::Latent { .. } => f64::from(layout.tp),

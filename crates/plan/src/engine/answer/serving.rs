@@ -162,16 +162,14 @@ pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
 }
 
 /// All-reduce algorithm for activations. Software with fused all-reduce and normalization uses it only for mixtures of
-/// experts whose replicas are within a node and use neither data-parallel attention nor direct expert dispatch.
+/// experts whose replicas are within a node and have no attention groups, without which experts are not dispatched.
 fn all_reduce(scenario: &Scenario, phase: &Phase, arch: &Architecture) -> AllReduce {
     let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
     let inside =
         |layout: &Layout| layout.attention_dp <= 1.0 && f64::from(layout.tp) <= scenario.accelerators_per_node * dies;
     let layouts = phase.pools().map_or([phase.decode_layout(); 2], |pools| [pools.prefill, pools.decode]);
     match phase.serving_defaults.all_reduce {
-        AllReduce::Fused if !arch.is_moe() || phase.spreads_experts() || !layouts.iter().all(inside) => {
-            AllReduce::Direct
-        }
+        AllReduce::Fused if !arch.is_moe() || !layouts.iter().all(inside) => AllReduce::Direct,
         stated => stated,
     }
 }
@@ -344,7 +342,10 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
             Refused::Software(format) => Verdict::SoftwareFormat { format: format.name(), instead },
         });
     }
-    if let (Some(requested), None) = (phase.plan.serving.prefill_accelerators, &input.pools) {
+    if !input.arch.causal && matches!(input.load, Load::DecodeOnly { .. }) {
+        return Some(Verdict::NoDecode);
+    }
+    if let (Some(requested), None, true) = (phase.plan.serving.prefill_accelerators, &input.pools, input.arch.causal) {
         let replica = input.layout.replica();
         return Some(Verdict::PrefillPool {
             requested: f64::from(requested),
