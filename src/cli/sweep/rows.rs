@@ -188,7 +188,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }) => "format",
         Some(Verdict::RackPower { .. }) => "power",
         Some(Verdict::Context { .. }) => "context",
-        Some(Verdict::NoTokens) => "empty",
+        Some(Verdict::NoTokens | Verdict::NoDecode) => "empty",
         Some(Verdict::PrefillPool { .. }) => "pools",
         Some(Verdict::Overload { .. }) => "overload",
     }

@@ -12,7 +12,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::count::Count;
-use atlas_core::plan::{CpuOffload, PipelineSchedule, Recompute, Sharding, Trained};
+use atlas_core::plan::{CpuOffload, LoadKind, PipelineSchedule, Recompute, Sharding, Trained};
 use atlas_core::sort;
 use atlas_perf::accelerator::Precision;
 
@@ -197,6 +197,9 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
             Verdict::Format { .. } | Verdict::SoftwareFormat { .. } | Verdict::NoTokens | Verdict::PrefillPool { .. },
             _,
         ) => Vec::new(),
+        (Verdict::NoDecode, _) => {
+            vec![(Knob::Load, words(Knob::Load, &[LoadKind::Closed.name(), LoadKind::PrefillOnly.name()]))]
+        }
         (Verdict::RackPower { nodes, needs, .. }, _) => vec![
             (Knob::NodesPerRack, halved(nodes)),
             // Rounded up to whole kW.

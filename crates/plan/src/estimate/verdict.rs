@@ -108,6 +108,8 @@ pub enum Verdict {
     },
     /// The prompt has no tokens; in training, the sequence has none.
     NoTokens,
+    /// The load only decodes, but the model generates nothing.
+    NoDecode,
     /// The prefill pool is smaller than a replica, or leaves no replica for decoding.
     PrefillPool {
         /// Accelerators requested for the prefill pool.
@@ -157,6 +159,7 @@ impl Verdict {
             Verdict::RackPower { needs, has, .. } => format!("{:.1} kW too much", (needs - has) * 1e-3),
             Verdict::Context { most, .. } => format!("over {most} tokens"),
             Verdict::NoTokens => "no tokens".to_owned(),
+            Verdict::NoDecode => "no decode".to_owned(),
             Verdict::PrefillPool { .. } => "prefill pool".to_owned(),
             Verdict::Overload { .. } => "overloaded".to_owned(),
         }
@@ -219,6 +222,7 @@ impl Verdict {
                 format!("sequences of {requested} tokens exceed the model's maximum of {most}")
             }
             Verdict::NoTokens => "prompt is 0: expected at least 1 token".to_owned(),
+            Verdict::NoDecode => "load is decode-only, but the model generates nothing".to_owned(),
             Verdict::PrefillPool { requested, replica, replicas } => format!(
                 "prefill_accelerators={requested} is not possible: a replica needs {replica} accelerators, and at least one of \
                  {replicas} replicas must prefill and one decode"

@@ -115,9 +115,11 @@ impl Scenario {
     /// the groups of all replicas.
     fn default_groups(&mut self) {
         let mixture = self.model.is_some_and(|model| model.is_moe());
+        let generates = self.model.is_none_or(|model| model.causal);
         let supported = mixture && self.active_software.serving.attention_dp && self.engine.models_hardware();
         for phase in self.all_phases().filter(|phase| phase.shape.mode == Mode::Inference) {
             phase.default_groups = Count::ONE;
+            phase.generates = generates;
             let Some(dp) = phase.plan.dp else { continue };
             phase.shape.dp = dp;
             let Some(ep) = phase.plan.ep.filter(|_| supported && phase.plan.attention_dp.is_none()) else { continue };

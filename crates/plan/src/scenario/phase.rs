@@ -20,6 +20,8 @@ pub struct Phase {
     pub default_groups: Count,
     /// Default number of expert-parallel ranks.
     pub default_ep: Count,
+    /// Whether the model generates tokens; encoders have no decode, no KV cache and no prefix to reuse.
+    pub generates: bool,
     /// Knobs that do not change this phase.
     pub pinned: Pinned,
     /// Duration in minutes.
@@ -89,6 +91,7 @@ impl Phase {
             serving_defaults: ServingDefaults::default(),
             default_groups: Count::ONE,
             default_ep: Count::ONE,
+            generates: true,
             pinned: Pinned::default(),
             minutes: workload.duration_minutes.unwrap_or_default(),
             tokens_scale: 1.0,
@@ -110,6 +113,7 @@ impl Phase {
             serving_defaults: ServingDefaults::default(),
             default_groups: Count::ONE,
             default_ep: Count::ONE,
+            generates: true,
             pinned: Pinned::by(&spec.overrides),
             minutes: spec.minutes,
             tokens_scale: scale(spec.tokens_scale),

@@ -24,7 +24,8 @@ impl Phase {
     /// Layout of a replica; of a decode replica if prefill is disaggregated.
     #[must_use]
     pub fn decode_layout(&self) -> Layout {
-        with_pool_spec(self.common_layout(), &self.plan.serving.pools.decode)
+        let own = if self.generates { self.plan.serving.pools.decode } else { PoolSpec::default() };
+        with_pool_spec(self.common_layout(), &own)
     }
 
     /// Layout of a prefill replica if prefill is disaggregated.
@@ -34,14 +35,14 @@ impl Phase {
     }
 
     /// Prefill and decode pools. The size is stated in workers, or in accelerators, rounded down to whole replicas.
-    /// `None` if all replicas do both.
+    /// `None` if all replicas do both, or the model does not generate.
     #[must_use]
     pub fn pools(&self) -> Option<Pools> {
         let (prefill, decode) = (self.prefill_layout(), self.decode_layout());
         if self.prefill_workers().is_some() {
             return Some(Pools { prefill, decode });
         }
-        let stated = self.plan.serving.prefill_accelerators.unwrap_or(Count::ZERO);
+        let stated = self.plan.serving.prefill_accelerators.filter(|_| self.generates).unwrap_or(Count::ZERO);
         let workers = (stated / prefill.replica()).floor();
         let rest = (decode.dp - workers * prefill.replica() / decode.replica()).floor();
         (workers >= 1.0 && rest >= 1.0).then_some(Pools {
@@ -62,8 +63,8 @@ impl Phase {
 
     /// Number of prefill replicas, if stated.
     fn prefill_workers(&self) -> Option<Count> {
-        let inference = self.shape.mode == Mode::Inference;
-        self.plan.serving.pools.prefill.workers.filter(|workers| inference && *workers > 0.0)
+        let pools = self.generates && self.shape.mode == Mode::Inference;
+        self.plan.serving.pools.prefill.workers.filter(|workers| pools && *workers > 0.0)
     }
 
     /// Accelerators of the prefill pool if its workers are stated and decode replicas fill the rest of the target.

@@ -19,11 +19,11 @@ pub(super) fn tiers(plan: &PlanSpec) -> [(f64, f64); 3] {
 }
 
 impl Phase {
-    /// Multi-turn conversations, if their number is stated.
+    /// Multi-turn conversations, if their number is stated and the model generates answers.
     #[must_use]
     pub fn conversations(&self) -> Option<Conversations> {
         let stated = &self.plan.serving;
-        stated.conversations.map(|count| Conversations {
+        stated.conversations.filter(|_| self.generates).map(|count| Conversations {
             count,
             turns: stated.turns.unwrap_or(1.0),
             shared: stated.shared_prefix.unwrap_or(Count::ZERO),

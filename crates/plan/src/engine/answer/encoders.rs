@@ -11,6 +11,12 @@ use atlas_document::Sources;
 use atlas_perf::serving::latency::Spread;
 
 fn answered(engine: Engine, workload: &str, set: &[&str]) -> Estimate {
+    let estimate = attempted(engine, workload, set);
+    assert_eq!(estimate.detail.unwrap().verdict, Verdict::Fits, "{workload} {set:?}");
+    estimate
+}
+
+fn attempted(engine: Engine, workload: &str, set: &[&str]) -> Estimate {
     let library = Library::load(&Sources::built_in(), None);
     let parts = Parts::find(&library, "h100-sxm-8", workload).unwrap();
     let mut overrides = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
@@ -18,9 +24,7 @@ fn answered(engine: Engine, workload: &str, set: &[&str]) -> Estimate {
         let (knob, value) = assignment(text).unwrap();
         overrides.insert(knob, knob.parse(&value, &[]).unwrap());
     }
-    let estimate = estimate(&Scenario::resolve(&parts, &overrides).unwrap());
-    assert_eq!(estimate.detail.unwrap().verdict, Verdict::Fits, "{workload} {set:?}");
-    estimate
+    estimate(&Scenario::resolve(&parts, &overrides).unwrap())
 }
 
 #[test]
@@ -84,4 +88,28 @@ fn prefill_only_loads_of_a_decoder_count_prompt_tokens_and_have_no_tpot() {
         assert_eq!(estimate.total.tokens_per_sec, serving.total_tokens_per_sec, "{engine:?}");
         assert_eq!((serving.tpot_ms, serving.itl_ms), (Spread::default(), Spread::default()), "{engine:?}");
     }
+}
+
+#[test]
+fn encoders_reuse_no_prefix_and_have_no_pools() {
+    let sets = ["prefix_hit=0.9", "conversations=100", "prefill_workers=2", "prefill_accelerators=2"];
+    for workload in ["bge-large-embed", "bge-reranker-score"] {
+        for engine in [Engine::Analytical, Engine::Event] {
+            let plain = answered(engine, workload, &[]);
+            for set in sets {
+                assert_eq!(answered(engine, workload, &[set]).total, plain.total, "{workload} {set} {engine:?}");
+            }
+        }
+        let plain = answered(Engine::Analytical, workload, &[]);
+        assert_eq!(answered(Engine::Analytical, workload, &["prefill_accelerators=8"]).total, plain.total);
+    }
+}
+
+#[test]
+fn encoders_refuse_a_load_that_only_decodes() {
+    for engine in [Engine::Analytical, Engine::Event] {
+        let estimate = attempted(engine, "bge-large-embed", &["load=decode-only"]);
+        assert_eq!(estimate.detail.unwrap().verdict, Verdict::NoDecode);
+    }
+    answered(Engine::Analytical, "llama3.1-8b-serve", &["load=decode-only"]);
 }

@@ -104,7 +104,8 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         },
         memory_utilization: memory_share(scenario, phase),
         chunked_prefill: !whole_prompts && arch.causal && requested.chunked_prefill.unwrap_or(served.chunked_prefill),
-        prefix_hit: requested.prefix_hit.unwrap_or(0.0),
+        // Without a causal mask, the states of a prefix depend on what follows.
+        prefix_hit: requested.prefix_hit.filter(|_| arch.causal).unwrap_or(0.0),
         speculation: scenario.drafts(phase),
         pools: phase
             .pools()
