@@ -12,7 +12,7 @@ use atlas_core::units;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::break_even::{Point, break_even_utilization, curve};
 use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Table, right};
 use atlas_report::{Format, csv, serialized};
 
 /// Compare renting with owning: the cost of a productive hour, by utilization.
@@ -109,7 +109,7 @@ fn verdict(start: &Scenario) -> String {
 
 fn described(points: &[Point], start: &Scenario, plot: &Plot, charset: Charset) -> String {
     let head = ["utilization", "rent $/accel-h", "own $/accel-h", "rent $/1M", "own $/1M", "break-even after"];
-    let mut table = Table::new(head.map(|name| (name, Align::Right)));
+    let mut table = Table::new(head.map(right));
     for point in points {
         let [_, rent, owned, rent_1m, owned_1m, months] = figures(point, start).map(|(_, value)| value);
         let even =

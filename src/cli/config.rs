@@ -21,7 +21,7 @@ use atlas_plan::engine;
 use atlas_plan::estimate::Verdict;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::serialized;
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Table, left};
 
 /// Show or export an experiment's configuration.
 #[derive(Debug, clap::Args)]
@@ -203,7 +203,7 @@ fn origin(experiment: &Experiment, resolved: &Resolved) -> String {
 }
 
 fn table(experiment: &Experiment, resolved: &[Resolved]) -> String {
-    let mut table = Table::new(["value", "", "from"].map(|name| (name, Align::Left)));
+    let mut table = Table::new(["value", "", "from"].map(left));
     for one in resolved {
         table.row([one.path.join("."), format_resolved(one), origin(experiment, one)]);
     }

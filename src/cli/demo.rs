@@ -14,7 +14,7 @@ use super::{pick, tui};
 use crate::demo::{Demo, Demos, HeadlessReport, StepReport, run_headless};
 use crate::tui::session::SessionMode;
 use atlas_document::suggestion::{clause, nearest};
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Table, left, right};
 
 /// Play a guided tour, or check its expectations.
 #[derive(Debug, clap::Args)]
@@ -70,7 +70,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 }
 
 fn list(demos: &[Arc<Demo>]) -> String {
-    let mut table = Table::new([("name", Align::Left), ("steps", Align::Right), ("title", Align::Left)]);
+    let mut table = Table::new([left("name"), right("steps"), left("title")]);
     for demo in demos {
         table.row([demo.name.to_string(), demo.steps.len().to_string(), demo.title.clone()]);
     }

@@ -8,7 +8,7 @@ use self::compared::{changes, diff, trend};
 use atlas_cluster::history::{Entry, EntryKind, Filter, Store, chain, moment};
 use atlas_core::sort;
 use atlas_core::units;
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Table, left};
 use atlas_report::{Format, csv, serialized};
 use color_eyre::eyre::eyre;
 use jiff::Timestamp;
@@ -211,7 +211,7 @@ fn list(entries: &[Entry], format: Format) -> color_eyre::Result<String> {
     match format {
         Format::Table => {
             let names = ["entry", "when (UTC)", "kind", "target", "workload", "software", "figure"];
-            let mut table = Table::new(names.map(|name| (name, Align::Left)));
+            let mut table = Table::new(names.map(left));
             for entry in entries {
                 let figure =
                     headline(entry).map_or_else(String::new, |(name, value)| format!("{name} {}", number(name, value)));
@@ -278,7 +278,7 @@ fn chain_rows(table: &mut Table, links: &[&Entry]) {
 fn show(entry: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
     match format {
         Format::Table => {
-            let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+            let mut table = Table::new([left(""), left("")]);
             let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
             row("id", entry.id.clone());
             row("at", entry.at.to_string());

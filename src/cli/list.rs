@@ -2,7 +2,7 @@
 
 use atlas_catalog::software;
 use atlas_config::library::Library;
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Align, Table, left, right};
 
 use super::args::Globals;
 
@@ -42,12 +42,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let catalog = library.catalog();
     let (headings, rows): (&[(&str, Align)], Vec<Vec<String>>) = match args.what {
         What::Accelerators => (
-            &[
-                ("accelerator", Align::Left),
-                ("vendor", Align::Left),
-                ("generation", Align::Left),
-                ("memory", Align::Right),
-            ],
+            &[left("accelerator"), left("vendor"), left("generation"), right("memory")],
             catalog
                 .accelerators()
                 .iter()
@@ -58,7 +53,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
                 .collect(),
         ),
         What::Models => (
-            &[("model", Align::Left), ("name", Align::Left), ("parameters", Align::Right), ("active", Align::Right)],
+            &[left("model"), left("name"), right("parameters"), right("active")],
             catalog
                 .models()
                 .iter()
@@ -70,7 +65,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
                 .collect(),
         ),
         What::Targets => (
-            &[("target", Align::Left), ("accelerator", Align::Left), ("accelerators", Align::Right)],
+            &[left("target"), left("accelerator"), right("accelerators")],
             library
                 .targets()
                 .iter()
@@ -81,7 +76,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
                 .collect(),
         ),
         What::Workloads => (
-            &[("workload", Align::Left), ("mode", Align::Left), ("model", Align::Left)],
+            &[left("workload"), left("mode"), left("model")],
             library
                 .workloads()
                 .iter()
@@ -92,7 +87,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
                 .collect(),
         ),
         What::Software => (
-            &[("software", Align::Left), ("name", Align::Left), ("released", Align::Left)],
+            &[left("software"), left("name"), left("released")],
             software::families()
                 .iter()
                 .flat_map(|family| {

@@ -24,7 +24,7 @@ use atlas_plan::record::Record;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::hill_climb::{HillClimb, hill_climb};
 use atlas_report as report;
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Table, left, right};
 use atlas_report::{Format, rows};
 
 /// Look for better knobs.
@@ -163,8 +163,7 @@ fn table(picked: &Parts, start: &Scenario, found: &HillClimb, sla: f64) -> Strin
     let figure = |estimate: &Estimate, scenario: &Scenario, metric: &atlas_plan::estimate::Metric| {
         (metric.get)(estimate, scenario)
     };
-    let mut table =
-        Table::new([("", Align::Left), ("before", Align::Right), ("after", Align::Right), ("change", Align::Right)]);
+    let mut table = Table::new([left(""), right("before"), right("after"), right("change")]);
     for metric in METRICS.iter().filter(|metric| metric.applies_to(start)) {
         let before = figure(&found.start, start, metric);
         let after = figure(&found.estimate, &found.scenario, metric);
@@ -179,8 +178,7 @@ fn table(picked: &Parts, start: &Scenario, found: &HillClimb, sla: f64) -> Strin
     }
     out.push_str(&table.render());
     out.push('\n');
-    let mut tried =
-        Table::new([("tried", Align::Left), ("tokens/s", Align::Right), ("p99", Align::Right), ("", Align::Left)]);
+    let mut tried = Table::new([left("tried"), right("tokens/s"), right("p99"), left("")]);
     for trial in &found.tried {
         let p99 = if inference { units::duration_ms(trial.p99_ms) } else { "n/a".to_owned() };
         let (tokens, p99) = match trial.tokens_per_sec {

@@ -13,7 +13,7 @@ use atlas_core::units;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::post_training::{Step, StepOptions, step};
 use atlas_plan::scenario::Parts;
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Table, left, right};
 use atlas_report::{Format, csv, serialized};
 
 /// What is trained on.
@@ -146,7 +146,7 @@ fn figures(step: &Step) -> [(&'static str, f64); 12] {
 }
 
 fn described(step: &Step, options: &StepOptions) -> String {
-    let mut table = Table::new([("part", Align::Left), ("time", Align::Right), ("of the step", Align::Right)]);
+    let mut table = Table::new([left("part"), right("time"), right("of the step")]);
     for (name, seconds) in step.parts() {
         table.row([name.to_owned(), units::duration(seconds), units::percent(seconds / step.seconds)]);
     }

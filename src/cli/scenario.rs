@@ -25,7 +25,7 @@ use atlas_plan::engine::benchboard::contrast::contrast;
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::dashboard::{Pair, estimate, scenario as exported};
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Align, Table, left};
 use atlas_report::{Format, csv, serialized};
 
 /// Import or export scenarios of the predecessor dashboard.
@@ -141,7 +141,7 @@ fn list(args: &ListArgs, globals: &Globals) -> color_eyre::Result<()> {
     let rows: Vec<[&str; 3]> = rows.collect();
     let text = match args.format {
         Format::Table => {
-            let mut table = Table::new(["", "name", "description"].map(|name| (name, Align::Left)));
+            let mut table = Table::new(["", "name", "description"].map(left));
             rows.iter().for_each(|row| table.row(row.map(str::to_owned)));
             globals.charset().write(&table.render()).into_owned()
         }

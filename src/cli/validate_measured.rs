@@ -16,7 +16,7 @@ use atlas_evidence::calibrate::predict::identifying_part;
 use atlas_evidence::calibrate::{Observation, RowPredictor};
 use atlas_ingest::Warmup;
 use atlas_plan::record::now;
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Table, left, right};
 use atlas_report::{Format, calibration as described, csv, serialized};
 
 /// Measurements of a target's own.
@@ -149,13 +149,13 @@ fn refusals(bench: &RowPredictor<'_>, rows: &[Observation], engine: Engine) {
 fn table(target: &str, engine: Engine, checked: &[CheckResult], ages: &[Age], warnings: &[String]) -> String {
     let mut out = format!("{target}: predictions of the {} engine against your measurements\n\n", engine.name());
     let mut table = Table::new([
-        ("check", Align::Left),
-        ("limit", Align::Right),
-        ("figures", Align::Right),
-        ("failing", Align::Right),
-        ("worst", Align::Right),
-        ("bias", Align::Right),
-        ("", Align::Left),
+        left("check"),
+        right("limit"),
+        right("figures"),
+        right("failing"),
+        right("worst"),
+        right("bias"),
+        left(""),
     ]);
     let percent = |error: Option<f64>| error.map_or_else(String::new, |error| format!("{:+.1} %", 100.0 * error));
     for one in checked {
@@ -179,14 +179,8 @@ fn table(target: &str, engine: Engine, checked: &[CheckResult], ages: &[Age], wa
     }
     for one in checked.iter().filter(|one| !one.rows.is_empty()) {
         out += &format!("\n{}\n\n", one.check.title());
-        let mut table = Table::new([
-            ("row", Align::Left),
-            ("figure", Align::Left),
-            ("measured", Align::Right),
-            ("predicted", Align::Right),
-            ("error", Align::Right),
-            ("", Align::Left),
-        ]);
+        let mut table =
+            Table::new([left("row"), left("figure"), right("measured"), right("predicted"), right("error"), left("")]);
         for row in &one.rows {
             let fails = row.error_before().abs() >= one.check.threshold();
             table.row([
@@ -201,8 +195,7 @@ fn table(target: &str, engine: Engine, checked: &[CheckResult], ages: &[Age], wa
         out += &table.render();
     }
     out += "\nAge of the parameters\n\n";
-    let mut table =
-        Table::new([("parameter", Align::Left), ("measured", Align::Left), ("days", Align::Right), ("", Align::Left)]);
+    let mut table = Table::new([left("parameter"), left("measured"), right("days"), left("")]);
     for age in ages {
         table.row([
             age.path.clone(),

@@ -1,6 +1,6 @@
 //! Breakdowns as text bars with percentages that sum to 100.
 
-use super::table::{Align, Table};
+use super::table::{Table, left, right};
 use atlas_core::sort;
 use atlas_plan::estimate::Breakdown;
 
@@ -39,7 +39,7 @@ pub fn bars(breakdown: &Breakdown, show: impl Fn(f64) -> String) -> String {
     sort::by(&mut parts, |a, b| b.1.total_cmp(&a.1));
     let shares = percentages(&parts.iter().map(|(_, value)| *value).collect::<Vec<f64>>());
     let most = shares.iter().fold(0.0f64, |most, share| most.max(*share));
-    let mut table = Table::new([("", Align::Left), ("", Align::Left), ("", Align::Right), ("", Align::Right)]);
+    let mut table = Table::new([left(""), left(""), right(""), right("")]);
     for ((name, value), share) in parts.iter().zip(&shares) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the longest bar")]
         let length = (MAX_BAR_COLUMNS * share / most.max(1e-9)).round() as usize;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::study::{Block, Cell, Grid};
-use super::table::{Align, Table};
+use super::table::{Align, Table, left, right};
 use atlas_config::corrections::{Quantity, REFERENCE_UNCERTAINTY};
 use atlas_core::plan::Engine;
 use atlas_core::sort;
@@ -29,13 +29,13 @@ fn percent(error: f64) -> String {
 #[must_use]
 pub fn parameters(all: &[Parameter]) -> String {
     let mut table = Table::new([
-        ("parameter", Align::Left),
-        ("before", Align::Right),
-        ("value", Align::Right),
-        ("95 % interval", Align::Right),
-        ("n", Align::Right),
-        ("R²", Align::Right),
-        ("path in the profile", Align::Left),
+        left("parameter"),
+        right("before"),
+        right("value"),
+        right("95 % interval"),
+        right("n"),
+        right("R²"),
+        left("path in the profile"),
     ]);
     for one in all {
         table.row([
@@ -55,14 +55,14 @@ pub fn parameters(all: &[Parameter]) -> String {
 #[must_use]
 pub fn measurements_table(all: &[EvaluatedMetric], most: usize) -> String {
     let mut table = Table::new([
-        ("row", Align::Left),
-        ("engine", Align::Left),
-        ("figure", Align::Left),
-        ("measured", Align::Right),
-        ("predicted", Align::Right),
-        ("error", Align::Right),
-        ("calibrated", Align::Right),
-        ("error", Align::Right),
+        left("row"),
+        left("engine"),
+        left("figure"),
+        right("measured"),
+        right("predicted"),
+        right("error"),
+        right("calibrated"),
+        right("error"),
     ]);
     for one in all.iter().take(most) {
         table.row([
@@ -254,12 +254,12 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
 pub fn plan(target: &str, plan: &Plan) -> String {
     let mut out = format!("Measurements that would reduce the uncertainty of {target}, most useful first\n\n");
     let mut table = Table::new([
-        ("", Align::Right),
-        ("measurement", Align::Left),
-        ("variance reduction", Align::Right),
-        ("left", Align::Right),
-        ("minutes", Align::Right),
-        ("determines", Align::Left),
+        right(""),
+        left("measurement"),
+        right("variance reduction"),
+        right("left"),
+        right("minutes"),
+        left("determines"),
     ]);
     for (index, step) in plan.steps.iter().enumerate() {
         table.row([

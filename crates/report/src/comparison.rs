@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::table::{Align, Table};
+use super::table::{Align, Table, left, right};
 use super::{ReportError, csv, serialized};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
@@ -200,9 +200,9 @@ impl Comparison {
             || Metric::headlines(self.mode()).filter_map(|metric| lines.iter().find(|line| line.metric == metric));
         let telling: Vec<&Line> =
             if self.chosen.is_empty() { usual().take(MAX_METRICS).collect() } else { lines.iter().collect() };
-        let mut head = vec![("target".to_owned(), Align::Left), ("accelerators".to_owned(), Align::Right)];
-        head.extend(telling.iter().map(|line| (line.metric.label.to_owned(), Align::Right)));
-        head.push(("runs?".to_owned(), Align::Left));
+        let mut head = vec![left("target".to_owned()), right("accelerators".to_owned())];
+        head.extend(telling.iter().map(|line| right(line.metric.label.to_owned())));
+        head.push(left("runs?".to_owned()));
         let mut table = Table::new(head);
         for &i in places {
             let Some(column) = self.columns.get(i) else { continue };
@@ -226,7 +226,7 @@ impl Comparison {
         for &i in places {
             let Some(column) = self.columns.get(i) else { continue };
             let baseline = if i == reference && self.columns.len() > 1 { " (baseline)" } else { "" };
-            head.push((format!("{}{baseline}", column.target), Align::Right));
+            head.push(right(format!("{}{baseline}", column.target)));
         }
         let mut table = Table::new(head);
         let mut section = None;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::comparison::Comparison;
-use super::table::{Align, Table};
+use super::table::{Table, left, right};
 use super::{csv, optimum};
 use atlas_core::sort;
 use atlas_plan::knob::{Knob, Setting};
@@ -61,8 +61,8 @@ impl Configurations {
         let few = self.targets.len() <= MAX_COLUMNS;
         let names: Vec<String> = self.differences.iter().map(|(knob, _)| knob.name().to_owned()).collect();
         let columns = if few { self.targets.clone() } else { names };
-        let columns = columns.into_iter().map(|name| (name, Align::Right));
-        let mut table = Table::new(std::iter::once(("differs".to_owned(), Align::Left)).chain(columns));
+        let columns = columns.into_iter().map(right);
+        let mut table = Table::new(std::iter::once(left("differs".to_owned())).chain(columns));
         if few {
             for (knob, values) in &self.differences {
                 table.row(std::iter::once(knob.name().to_owned()).chain(values.iter().map(show)));

@@ -5,7 +5,7 @@ use atlas_core::math;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::table::{Align, Table};
+use super::table::{Table, left, right};
 use atlas_config::Mode;
 use atlas_core::units::significant;
 use atlas_document::Node;
@@ -224,7 +224,7 @@ impl Pair<'_> {
     #[must_use]
     pub fn table(&self) -> String {
         let Contrast { dashboard, analytical, input, factors } = self.contrast;
-        let head = [("", Align::Left), ("benchboard", Align::Right), ("analytical", Align::Right), ("", Align::Right)];
+        let head = [left(""), right("benchboard"), right("analytical"), right("")];
         let mut table = Table::new(head);
         for Line { figure, dashboard, analytical } in self.lines() {
             let ratio = analytical.map(|value| value / dashboard).filter(|ratio| ratio.is_finite());

@@ -145,10 +145,10 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
     use crate::chart::{Bar, Bars};
-    use crate::table::Align;
+    use crate::table::{left, right};
 
     fn document() -> Document {
-        let head = vec![("what".to_owned(), Align::Left), ("value".to_owned(), Align::Right)];
+        let head = vec![left("what".to_owned()), right("value".to_owned())];
         let rows = vec![
             vec![Cell::text("a, \"b\""), Cell::figure("1.23 k".to_owned(), 1234.5)],
             vec![Cell::text("none"), Cell::text("–")],

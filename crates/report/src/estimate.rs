@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::breakdown::bars;
-use super::table::{Align, Table, wrap};
+use super::table::{Align, Table, left, right, wrap};
 use atlas_config::{Mode, Workload};
 use atlas_core::units;
 use atlas_plan::advice::Advice;
@@ -64,7 +64,7 @@ fn knobs(scenario: &Scenario) -> String {
 /// Renders all applicable metrics under the headings of their sections.
 #[must_use]
 pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
-    let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Left)]);
+    let mut table = Table::new([left(""), right(""), left("")]);
     let mut section: Option<Section> = None;
     for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario) && is_available(metric, answer)) {
         if section != Some(metric.section) {

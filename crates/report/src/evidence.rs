@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use atlas_core::units;
 use atlas_evidence::support::{Count, Nearest, Support};
 
-use super::table::{Align, Table, wrap};
+use super::table::{Align, Table, right, wrap};
 
 /// Text for an estimate that no measured row can support.
 pub const NONE: &str = "evidence: none. Measured rows exist for the analytical and event engines only, and for accelerators \
@@ -16,7 +16,7 @@ pub const NONE: &str = "evidence: none. Measured rows exist for the analytical a
 pub fn render(supports: &[Support], width: usize) -> String {
     let Some(first) = supports.first() else { return format!("{}\n", wrap(NONE, width, "  ")) };
     let mut out = "evidence: measured rows (sources) by property shared with this scenario\n".to_owned();
-    let column = |text: &str| (text.to_owned(), Align::Right);
+    let column = |text: &str| right(text.to_owned());
     let names = [&first.accelerator.of, &first.software.of, &first.format.of].map(|name| column(name));
     let head = [(String::new(), Align::Left)].into_iter().chain(names).chain([column("kind of run"), column("all")]);
     let mut table = Table::new(head);

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::table::{Align, Table, wrap};
+use super::table::{Table, left, right, wrap};
 use atlas_core::units::significant;
 use atlas_ingest::{Context, Ingested, Reading, measurement};
 
@@ -29,19 +29,19 @@ pub fn file(ingested: &Ingested, context: &Context) -> String {
 fn reading_text(reading: &Reading, context: &Context) -> String {
     let mut out = String::new();
     let mut series = Table::new([
-        ("", Align::Left),
-        ("n", Align::Right),
-        ("warm-up", Align::Right),
-        ("mean", Align::Right),
-        ("95 % of the mean", Align::Right),
-        ("median", Align::Right),
-        ("min", Align::Right),
-        ("max", Align::Right),
-        ("std", Align::Right),
-        ("p95", Align::Right),
-        ("outliers", Align::Right),
+        left(""),
+        right("n"),
+        right("warm-up"),
+        right("mean"),
+        right("95 % of the mean"),
+        right("median"),
+        right("min"),
+        right("max"),
+        right("std"),
+        right("p95"),
+        right("outliers"),
     ]);
-    let mut facts = Table::new([("", Align::Left), ("", Align::Left)]);
+    let mut facts = Table::new([left(""), left("")]);
     let (mut has_series, mut blocks) = (false, Vec::new());
     for (name, value) in reading.facts.iter() {
         if value.get("mean_no_warmup").is_some() {
@@ -64,7 +64,7 @@ fn reading_text(reading: &Reading, context: &Context) -> String {
     if reading.runs.len() > 1 {
         out += &runs(reading, context);
     }
-    let mut configuration = Table::new([("  configuration", Align::Left), ("", Align::Left), ("from", Align::Left)]);
+    let mut configuration = Table::new([left("  configuration"), left(""), left("from")]);
     let mut known = false;
     for (name, value, origin) in reading.config.iter() {
         known = true;
@@ -89,14 +89,14 @@ fn reading_text(reading: &Reading, context: &Context) -> String {
 
 fn runs(reading: &Reading, context: &Context) -> String {
     let mut table = Table::new([
-        ("  runs", Align::Left),
-        ("lines", Align::Left),
-        ("steps", Align::Left),
-        ("n", Align::Right),
-        ("warm-up", Align::Right),
-        ("mean s", Align::Right),
-        ("median s", Align::Right),
-        ("tokens/s/GPU", Align::Right),
+        left("  runs"),
+        left("lines"),
+        left("steps"),
+        right("n"),
+        right("warm-up"),
+        right("mean s"),
+        right("median s"),
+        right("tokens/s/GPU"),
     ]);
     for (index, run) in reading.runs.iter().enumerate() {
         let seconds = run.stats(&run.seconds, reading.tool_warmup_steps, context);
@@ -140,7 +140,7 @@ fn list(rows: &[Value]) -> String {
     let mut out = String::new();
     // Wide records are split into several tables.
     for names in names.chunks(7) {
-        let mut table = Table::new(names.iter().map(|name| (format!("  {name}"), Align::Right)));
+        let mut table = Table::new(names.iter().map(|name| right(format!("  {name}"))));
         for row in rows.iter().take(40) {
             table.row(names.iter().map(|name| row.get(*name).map_or_else(|| "-".to_owned(), format_value)));
         }
@@ -213,7 +213,7 @@ fn tally(ingested: &Ingested) -> String {
 /// Renders a table of the supported formats.
 #[must_use]
 pub fn formats() -> String {
-    let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+    let mut table = Table::new([left(""), left("")]);
     for (group, names) in [
         (
             "training",

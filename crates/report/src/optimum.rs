@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::table::{Align, Table, wrap};
+use super::table::{Align, Table, left, right, wrap};
 use super::{ReportError, csv, serialized};
 use atlas_core::sort;
 use atlas_core::units;
@@ -158,10 +158,10 @@ fn runners_up(problem: &Problem<'_>, found: &Optimum) -> String {
     let Some(best) = &found.best else { return String::new() };
     let metric = problem.objective;
     let mut table = Table::new([
-        ("runner-up".to_owned(), Align::Left),
-        (metric.label.to_owned(), Align::Right),
-        ("vs. best".to_owned(), Align::Right),
-        ("difference from the best".to_owned(), Align::Left),
+        left("runner-up".to_owned()),
+        right(metric.label.to_owned()),
+        right("vs. best".to_owned()),
+        left("difference from the best".to_owned()),
     ]);
     let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
     for (i, candidate) in found.runners_up.iter().enumerate() {
@@ -178,11 +178,11 @@ fn runners_up(problem: &Problem<'_>, found: &Optimum) -> String {
 fn bounds(problem: &Problem<'_>, found: &Optimum) -> String {
     let metric = problem.objective;
     let mut table = Table::new([
-        ("constraint".to_owned(), Align::Left),
-        ("removed".to_owned(), Align::Right),
-        ("only by it".to_owned(), Align::Right),
-        (format!("best {} without it", metric.label), Align::Right),
-        ("with".to_owned(), Align::Left),
+        left("constraint".to_owned()),
+        right("removed".to_owned()),
+        right("only by it".to_owned()),
+        right(format!("best {} without it", metric.label)),
+        left("with".to_owned()),
     ]);
     for bound in found.bounds.iter().filter(|bound| bound.removed > 0 || bound.alone.is_some()) {
         let without = bound.without.as_ref();
@@ -206,10 +206,9 @@ fn bounds(problem: &Problem<'_>, found: &Optimum) -> String {
 const MAX_COMPROMISES: usize = 20;
 
 fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
-    let mut head: Vec<(String, Align)> =
-        problem.front.iter().map(|metric| (metric.label.to_owned(), Align::Right)).collect();
+    let mut head: Vec<(String, Align)> = problem.front.iter().map(|metric| right(metric.label.to_owned())).collect();
     let names: Vec<&str> = problem.front.iter().map(|metric| metric.label).collect();
-    head.push(("knobs".to_owned(), Align::Left));
+    head.push(left("knobs".to_owned()));
     let mut table = Table::new(head);
     // Longer fronts are sampled evenly, including both ends.
     let shown = front.len().min(MAX_COMPROMISES);

@@ -5,7 +5,7 @@ use atlas_core::sort;
 use serde::Serialize;
 
 use super::read::Entry;
-use super::table::{Align, Table};
+use super::table::{Align, Table, left, right};
 use super::{Format, ReportError, csv, serialized};
 
 /// Means over the runs of one (target, workload, track), rounded as the predecessor does.
@@ -37,13 +37,13 @@ pub struct Summary {
 }
 
 const HEAD: [(&str, Align); 7] = [
-    ("target", Align::Left),
-    ("workload", Align::Left),
-    ("track", Align::Left),
-    ("runs", Align::Right),
-    ("tok/s (mean)", Align::Right),
-    ("tok/s per W (mean)", Align::Right),
-    ("$/1k tokens (mean)", Align::Right),
+    left("target"),
+    left("workload"),
+    left("track"),
+    right("runs"),
+    right("tok/s (mean)"),
+    right("tok/s per W (mean)"),
+    right("$/1k tokens (mean)"),
 ];
 
 impl Summary {

@@ -11,6 +11,16 @@ pub enum Align {
     Right,
 }
 
+/// A left-aligned column.
+pub const fn left<T>(name: T) -> (T, Align) {
+    (name, Align::Left)
+}
+
+/// A right-aligned column.
+pub const fn right<T>(name: T) -> (T, Align) {
+    (name, Align::Right)
+}
+
 #[derive(Debug, Clone)]
 enum Row {
     Cells(Vec<String>),
@@ -116,7 +126,7 @@ mod tests {
 
     #[test]
     fn columns_align_by_display_width() {
-        let mut table = Table::new([("name", Align::Left), ("n", Align::Right)]);
+        let mut table = Table::new([left("name"), right("n")]);
         table.section("part");
         table.row(["日本".to_owned(), "1".to_owned()]);
         table.row(["a".to_owned(), "1000".to_owned(), "dropped".to_owned()]);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::chart::pictures;
 use super::study::{Block, Cell, Grid};
-use super::table::{Align, Table, wrap};
+use super::table::{Align, Table, left, wrap};
 use super::{ReportError, csv};
 use atlas_core::units;
 use atlas_plan::scenario::Parts;
@@ -20,7 +20,7 @@ pub fn table(parts: &Parts, tornado: &Tornado) -> String {
     let head = ["", "is", "down to", "change", "up to", "change"];
     let align = |i: usize| if i == 0 { Align::Left } else { Align::Right };
     let head = head.iter().enumerate().map(|(i, name)| ((*name).to_owned(), align(i)));
-    let mut table = Table::new(head.chain([("reach".to_owned(), Align::Left)]));
+    let mut table = Table::new(head.chain([left("reach".to_owned())]));
     let farthest = tornado.swings.iter().map(|swing| swing.max_change.min(1.0)).fold(0.0, f64::max);
     let mut troubles = Vec::new();
     for swing in &tornado.swings {

@@ -4,7 +4,7 @@ use atlas_cluster::history::{Change, Entry, Group, compare, direction, groups, s
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::estimate::Direction;
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Align, Table, left, right};
 use atlas_report::{Format, csv, serialized};
 use serde_json::{Value, json};
 
@@ -25,8 +25,8 @@ pub(super) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Form
     let figures = &difference.figures;
     match format {
         Format::Table => {
-            let columns = [("", Align::Left), (first.handle(), Align::Left), (second.handle(), Align::Left)];
-            let mut table = Table::new(columns.into_iter().chain([("change", Align::Right)]));
+            let columns = [left(""), (first.handle(), Align::Left), (second.handle(), Align::Left)];
+            let mut table = Table::new(columns.into_iter().chain([right("change")]));
             table.row(["when (UTC)".to_owned(), minute(first.at), minute(second.at)]);
             if !difference.inputs.is_empty() {
                 table.section("\ninputs");
@@ -93,14 +93,8 @@ pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_ey
             let mut out = String::new();
             for group in &groups {
                 out += &format!("{}\n", title(group));
-                let columns = [
-                    ("when (UTC)", Align::Left),
-                    ("entry", Align::Left),
-                    ("software", Align::Left),
-                    (figure, Align::Right),
-                    ("change", Align::Right),
-                    ("from", Align::Left),
-                ];
+                let columns =
+                    [left("when (UTC)"), left("entry"), left("software"), right(figure), right("change"), left("from")];
                 let mut table = Table::new(columns);
                 let mut before: Option<f64> = None;
                 for (entry, number) in &group.points {

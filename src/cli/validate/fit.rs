@@ -8,7 +8,7 @@ use crate::cli::output;
 use atlas_core::units;
 use atlas_evidence::validate::{self, Refit};
 use atlas_perf::interval::{Factors, Release};
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Table, left, right};
 use atlas_report::{Format, csv, serialized};
 
 /// Prints the errors of the built-in constants on the sources that are held out from every fit.
@@ -48,12 +48,7 @@ fn held_out(refit: &Refit) -> String {
 
 /// Renders a fit as tables: constants, errors and intervals.
 fn fit_tables(refit: &Refit) -> String {
-    let mut table = Table::new([
-        ("constant", Align::Left),
-        ("shipped", Align::Right),
-        ("fitted here", Align::Right),
-        ("unit", Align::Left),
-    ]);
+    let mut table = Table::new([left("constant"), right("shipped"), right("fitted here"), left("unit")]);
     for constant in &refit.constants {
         let fitted = constant.fitted.map_or_else(|| "fixed".to_owned(), |value| units::significant(value, 4));
         table.row([
@@ -79,13 +74,13 @@ fn fit_tables(refit: &Refit) -> String {
         );
     }
     let mut table = Table::new([
-        ("90 % interval, factors", Align::Left),
-        ("release", Align::Left),
-        ("rows", Align::Right),
-        ("sources", Align::Right),
-        ("shipped", Align::Right),
-        ("found here", Align::Right),
-        ("covered", Align::Right),
+        left("90 % interval, factors"),
+        left("release"),
+        right("rows"),
+        right("sources"),
+        right("shipped"),
+        right("found here"),
+        right("covered"),
     ]);
     let factors = |f: Factors| format!("{:.2} to {:.2}", f.low, f.high);
     for band in &refit.bands {

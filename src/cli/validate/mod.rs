@@ -20,7 +20,7 @@ use atlas_evidence::validate::verdict::Verdict;
 use atlas_evidence::validate::{MeasurementKind, ValidateError, scatter};
 use atlas_perf::interval::Release;
 use atlas_plan::search::Gauge;
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Table, left, right};
 use atlas_report::{Format, serialized};
 
 /// Check predictions against published measurements, or against your own.
@@ -246,7 +246,7 @@ fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
 
 fn render(story: &validate::story::RowExplanation) -> String {
     let two = |rows: Vec<(String, String)>| {
-        let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
+        let mut table = Table::new([left(""), left("")]);
         rows.into_iter().for_each(|(name, value)| table.row([format!("  {name}"), value]));
         table.render()
     };
@@ -256,7 +256,7 @@ fn render(story: &validate::story::RowExplanation) -> String {
         out += &format!("\nread and predicted\n{}", two(steps.collect()));
     }
     if let Some(time) = &story.time {
-        let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Right)]);
+        let mut table = Table::new([left(""), right(""), right("")]);
         for (name, seconds) in time.parts().filter(|(_, seconds)| *seconds > 0.0) {
             table.row([format!("  {name}"), units::duration(seconds), units::percent(seconds / time.total())]);
         }

@@ -7,7 +7,7 @@ use atlas_evidence::validate::report::Stats;
 use atlas_evidence::validate::verdict::{self, Verdict};
 use atlas_evidence::validate::{MeasurementKind, report, scatter};
 use atlas_report::csv;
-use atlas_report::table::{Align, Table};
+use atlas_report::table::{Table, left, right};
 
 /// Rows and their statistics as JSON.
 ///
@@ -167,14 +167,7 @@ pub(super) fn describe_median_mean<K>(whose: &str, groups: &BTreeMap<K, Stats>, 
 
 /// An empty table of errors, whose rows are [`cells`].
 pub(super) fn error_table(what: &str) -> Table {
-    Table::new([
-        (what, Align::Left),
-        ("n", Align::Right),
-        ("median", Align::Right),
-        ("p90", Align::Right),
-        ("mean", Align::Right),
-        ("bias", Align::Right),
-    ])
+    Table::new([left(what), right("n"), right("median"), right("p90"), right("mean"), right("bias")])
 }
 
 /// A row of a table of errors.

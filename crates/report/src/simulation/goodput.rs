@@ -4,7 +4,7 @@ use atlas_core::math;
 use serde_json::{Value, json};
 
 use crate::chart::{Axis, Plot, Series};
-use crate::table::{Align, Table, wrap};
+use crate::table::{Table, left, right, wrap};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::simulation::goodput::{SHARES, Study};
@@ -35,7 +35,7 @@ pub fn render(study: &Study, width: usize) -> String {
         units::duration(i.young_interval()),
         units::duration(i.daly_interval())
     );
-    let mut table = Table::new([("interval", Align::Right), ("goodput", Align::Right), ("", Align::Left)]);
+    let mut table = Table::new([right("interval"), right("goodput"), left("")]);
     let young = i.young_interval();
     let nearest = |to: f64| {
         study
@@ -63,10 +63,7 @@ pub fn render(study: &Study, width: usize) -> String {
         out += &table.render();
         out.push('\n');
     }
-    let mut table = Table::new([
-        (format!("every {}", units::duration(i.interval)), Align::Left),
-        ("share of the time".to_owned(), Align::Right),
-    ]);
+    let mut table = Table::new([left(format!("every {}", units::duration(i.interval))), right("share of the time".to_owned())]);
     for (name, share) in SHARES.iter().zip(&study.shares) {
         table.row([(*name).to_owned(), with_width(share)]);
     }

@@ -7,7 +7,7 @@ use atlas_plan::simulation::replay::{Answer, Shares};
 use serde_json::{Value, json};
 
 use crate::csv;
-use crate::table::{Align, Table};
+use crate::table::{Table, left, right};
 
 /// Answers by target name; the name is empty if there is no target.
 type Answers = [(String, Answer)];
@@ -30,7 +30,7 @@ pub fn render(label: &str, trace: &StepTrace, answers: &Answers) -> String {
     let targets: Vec<(&str, Shares)> =
         answers.iter().filter_map(|(name, answer)| Some((name.as_str(), answer.target?))).collect();
     let columns = recorded.iter().map(|_| "recorded").chain(targets.iter().map(|(name, _)| *name));
-    let head = std::iter::once(("", Align::Left)).chain(columns.map(|name| (name, Align::Right)));
+    let head = std::iter::once(left("")).chain(columns.map(right));
     let mut table = Table::new(head);
     let all: Vec<Shares> = recorded.into_iter().chain(targets.iter().map(|(_, shares)| *shares)).collect();
     for (name, get) in ROWS {
@@ -39,9 +39,8 @@ pub fn render(label: &str, trace: &StepTrace, answers: &Answers) -> String {
     text += &table.render();
     for (name, answer) in answers.iter().filter(|(_, answer)| !answer.exchanges.is_empty()) {
         let modeled = if name.is_empty() { "" } else { name.as_str() };
-        let head =
-            [("collectives", Align::Left), ("bytes", Align::Right), ("ranks", Align::Right), ("times", Align::Right)];
-        let head = head.into_iter().chain([("recorded, each", Align::Right), (modeled, Align::Right)]);
+        let head = [left("collectives"), right("bytes"), right("ranks"), right("times")];
+        let head = head.into_iter().chain([right("recorded, each"), right(modeled)]);
         let mut table = Table::new(head);
         for e in &answer.exchanges {
             let bytes = e.bytes.map_or_else(|| "not stated".to_owned(), units::memory);

@@ -1,6 +1,6 @@
 //! Text output of runs.
 
-use crate::table::{Align, Table, wrap};
+use crate::table::{Align, Table, left, right, wrap};
 use atlas_core::units;
 use atlas_plan::simulation::bottleneck::Bottleneck;
 use atlas_plan::simulation::{Cost, Figure, Measured, Outcome, Plan, difference, serving, training};
@@ -43,7 +43,7 @@ pub fn comparison(answers: &[(Plan, Outcome)], width: usize) -> String {
     {
         out += &format!("\ndifference from {}, paired by seed\n", first.name);
         let columns = std::iter::once((String::new(), Align::Left))
-            .chain(others.iter().map(|(plan, _)| (plan.name.clone(), Align::Right)));
+            .chain(others.iter().map(|(plan, _)| right(plan.name.clone())));
         let mut table = Table::new(columns);
         for figure in &base.figures {
             let cells = others.iter().map(|(_, other)| {
@@ -183,12 +183,7 @@ fn allocator(m: &training::Measured) -> String {
 }
 
 fn breakdown(m: &training::Measured) -> String {
-    let mut table = Table::new([
-        ("step time by part", Align::Left),
-        ("simulated", Align::Right),
-        ("", Align::Right),
-        ("closed form", Align::Right),
-    ]);
+    let mut table = Table::new([left("step time by part"), right("simulated"), right(""), right("closed form")]);
     let step = m.output.step.mean.max(1e-12);
     for ((name, seconds), (_, closed)) in m.parts.list().into_iter().zip(m.closed_parts().list()) {
         if seconds > NEGLIGIBLE_SHARE * step || closed > NEGLIGIBLE_SHARE * step {
@@ -233,7 +228,7 @@ fn of_serving(m: &serving::Measured) -> String {
 fn levels(m: &serving::Measured) -> String {
     let o = &m.output;
     let (memory, most) = m.memory_use();
-    let mut table = Table::new([("level", Align::Left), ("mean", Align::Right), ("most", Align::Right)]);
+    let mut table = Table::new([left("level"), right("mean"), right("most")]);
     table.row(["waiting".to_owned(), units::significant(o.waiting, 3), units::significant_short(o.max_waiting as f64)]);
     table.row(["running".to_owned(), units::significant(o.running, 3)]);
     table.row(["KV blocks".to_owned(), units::percent(o.kv_share), units::percent(o.max_kv_share)]);
@@ -248,12 +243,7 @@ fn levels(m: &serving::Measured) -> String {
 
 fn bottlenecks(all: &[Bottleneck], width: usize) -> String {
     let mut out = String::new();
-    let mut table = Table::new([
-        ("bottleneck", Align::Left),
-        ("share", Align::Right),
-        ("threshold", Align::Right),
-        ("", Align::Left),
-    ]);
+    let mut table = Table::new([left("bottleneck"), right("share"), right("threshold"), left("")]);
     for one in all {
         let sign = match one {
             one if one.limiting => "limits",

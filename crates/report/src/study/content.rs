@@ -2,7 +2,7 @@
 
 use super::{Block, Cell, Entry, Grid, Study, advice, workload};
 use crate::chart::{Axis, Bar, Bars, Plot, Series};
-use crate::table::Align;
+use crate::table::{Align, left, right};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
@@ -179,8 +179,8 @@ fn comparison(study: &Study, out: &mut Vec<Block>) {
         let marks = "Bold: best, with an interval that overlaps no other. =: tied with the best.";
         out.push(Block::Text(marks.to_owned()));
     }
-    let mut head = vec![("metric".to_owned(), Align::Left)];
-    head.extend(study.entries.iter().map(|entry| (entry.name.clone(), Align::Right)));
+    let mut head = vec![left("metric".to_owned())];
+    head.extend(study.entries.iter().map(|entry| right(entry.name.clone())));
     let mut rows = Vec::new();
     for metric in METRICS.iter().filter(|metric| study.entries.iter().any(|entry| metric.applies_to(&entry.scenario))) {
         let rank = |entry: &Entry| {
@@ -218,8 +218,8 @@ fn differences(study: &Study, out: &mut Vec<Block>) {
         return;
     }
     out.push(Block::Heading(3, "Configuration differences".to_owned()));
-    let mut head = vec![("knob".to_owned(), Align::Left)];
-    head.extend(study.entries.iter().map(|entry| (entry.name.clone(), Align::Right)));
+    let mut head = vec![left("knob".to_owned())];
+    head.extend(study.entries.iter().map(|entry| right(entry.name.clone())));
     out.push(Block::Table(Grid { head, rows }));
 }
 
@@ -257,9 +257,9 @@ fn bars(study: &Study, out: &mut Vec<Block>) {
 
 fn heat(study: &Study, out: &mut Vec<Block>) {
     let columns = [MetricId::FlopUtilization, MetricId::HbmBwUtil, MetricId::CommComputeRatio].map(MetricId::metric);
-    let mut head = vec![("utilization".to_owned(), Align::Left)];
-    head.extend(columns.iter().map(|metric| (metric.label.to_owned(), Align::Right)));
-    head.push(("memory".to_owned(), Align::Right));
+    let mut head = vec![left("utilization".to_owned())];
+    head.extend(columns.iter().map(|metric| right(metric.label.to_owned())));
+    head.push(right("memory".to_owned()));
     let row = |entry: &Entry| {
         let mut cells = vec![Cell::text(entry.name.clone())];
         for metric in columns {
