@@ -139,12 +139,14 @@ fn history_lists_diffs_and_exports_entries() {
     let list = kept(dir.path(), &["history", "--kind", "prediction", "--format", "json"]).assert().success();
     let entries: Vec<Value> = serde_json::from_str(&stdout(&list)).unwrap();
     assert_eq!(entries.len(), 2);
-    let filtered = |filter: &[&str]| {
-        let list = kept(dir.path(), &[&["history", "--format", "json"], filter].concat()).assert().success();
-        serde_json::from_str::<Vec<Value>>(&stdout(&list)).unwrap().len()
-    };
-    assert_eq!(filtered(&["--target", "h100", "--workload", "8b"]), 2, "filters of the same name as root options");
-    assert_eq!(filtered(&["list", "--target", "b200"]), 0);
+    for (filter, count) in [(["--target", "h100"], 2), (["--workload", "8b-train"], 2), (["--target", "h200"], 0)] {
+        // Filters are accepted before and after the subcommand.
+        for args in [[&["history"], &filter[..], &["list"]].concat(), [&["history", "list"], &filter[..]].concat()] {
+            let list = kept(dir.path(), &[&args[..], &["--format", "json"]].concat()).assert().success();
+            let entries: Vec<Value> = serde_json::from_str(&stdout(&list)).unwrap();
+            assert_eq!(entries.len(), count, "{args:?}");
+        }
+    }
     let name = |entry: &Value| entry["id"].as_str().unwrap().to_owned();
     let diff = kept(dir.path(), &["history", "diff", "last~1", "last", "--format", "json"]).assert().success();
     let diff: Value = serde_json::from_str(&stdout(&diff)).unwrap();
