@@ -18,7 +18,12 @@ pub fn line(advice: &Advice) -> String {
         return format!("makes it run: {rule}{}; {} {after}", advice.text, advice.metric.label);
     }
     let change = units::relative(advice.before, advice.after);
-    format!("{change} {}: {}: {}; {before} → {after}", advice.metric.label, advice.rule.name, advice.text)
+    let mut line =
+        format!("{change} {}: {}: {}; {before} → {after}", advice.metric.label, advice.rule.name, advice.text);
+    for (i, loss) in advice.latency_losses.iter().enumerate() {
+        let _ = write!(line, "{}{loss}", if i == 0 { "; but " } else { ", " });
+    }
+    line
 }
 
 /// Renders the verdict with its fixes, then all advice, with reasons and sources.
@@ -65,8 +70,19 @@ pub struct Row<'a> {
     before: Option<f64>,
     after: f64,
     gain: f64,
+    /// Latencies that become worse.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    worse: Vec<Loss<'a>>,
     makes_it_run: bool,
     tokens_per_sec: f64,
+}
+
+/// A latency that a piece of advice makes worse.
+#[derive(Debug, Serialize)]
+struct Loss<'a> {
+    metric: &'a str,
+    before: f64,
+    after: f64,
 }
 
 /// Converts advice to serializable rows.
@@ -81,6 +97,11 @@ pub fn rows(all: &[Advice]) -> Vec<Row<'_>> {
         before: advice.before.is_finite().then_some(advice.before),
         after: advice.after,
         gain: advice.gain,
+        worse: advice
+            .latency_losses
+            .iter()
+            .map(|loss| Loss { metric: loss.metric.name, before: loss.before, after: loss.after })
+            .collect(),
         makes_it_run: advice.fixes,
         tokens_per_sec: advice.rate,
     };

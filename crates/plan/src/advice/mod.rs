@@ -111,6 +111,23 @@ pub struct Rule {
     worth: fn(&Case<'_>, &Changes) -> f64,
 }
 
+/// Latency that a piece of advice makes worse.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencyLoss {
+    /// TTFT or TPOT.
+    pub metric: &'static Metric,
+    /// Its value without the changes.
+    pub before: f64,
+    /// Its value with the changes.
+    pub after: f64,
+}
+
+impl std::fmt::Display for LatencyLoss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} → {}", self.metric.label, self.metric.show(self.before), self.metric.show(self.after))
+    }
+}
+
 /// An applied rule: changes and their effect.
 #[derive(Debug, Clone)]
 pub struct Advice {
@@ -128,6 +145,8 @@ pub struct Advice {
     pub after: f64,
     /// Relative improvement of the metric: 0.18 is 18 % more tokens/s, or 18 % less time.
     pub gain: f64,
+    /// TTFT and TPOT, if the changes make them worse by more than a few percent.
+    pub latency_losses: Vec<LatencyLoss>,
     /// Whether the changes make a scenario run that cannot run without them. `gain` is then relative to the
     /// hypothetical estimate.
     pub fixes: bool,

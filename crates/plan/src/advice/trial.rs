@@ -1,12 +1,15 @@
 //! Trials: estimates of a changed scenario.
 
-use super::{Advice, Changes, MIN_GAIN, Objective, Rule, gain};
+use super::{Advice, Changes, LatencyLoss, MIN_GAIN, Objective, Rule, gain};
 use crate::engine;
-use crate::estimate::{Estimate, Metric, Serving, Verdict};
+use crate::estimate::{Estimate, Metric, MetricId, Verdict};
 use crate::scenario::{Parts, Scenario};
-use crate::search::optimize::{TPOT_MS, TTFT_MS};
+use crate::search::Condition;
+use crate::search::optimize::default_conditions;
 use atlas_perf::serving::formats::stored_bytes;
-use atlas_perf::serving::latency::Spread;
+
+/// Relative increase of TTFT or TPOT up to which it is not stated.
+const LATENCY_TOLERANCE: f64 = 0.05;
 
 /// A scenario for which changes are tried.
 pub(super) struct Trial<'a> {
@@ -16,6 +19,8 @@ pub(super) struct Trial<'a> {
     before: Estimate,
     turned: Estimate,
     metric: &'static Metric,
+    /// Bounds on TTFT and TPOT that a search has by default.
+    latency_bounds: Vec<Condition>,
     /// Maximum number of estimates.
     most: usize,
     made: usize,
@@ -34,7 +39,11 @@ impl<'a> Trial<'a> {
         base.phases.clear();
         let before = if scheduled { engine::estimate(&base) } else { estimate.clone() };
         let turned = before.clone();
-        Trial { parts, metric: objective.metric(scenario), base, before, turned, most, made: usize::from(scheduled) }
+        let metric = objective.metric(scenario);
+        // Whatever the objective: advice that lowers one latency must not break the bound on another.
+        let mut latency_bounds = default_conditions(&base, MetricId::TokensPerSec.metric(), &[]);
+        latency_bounds.retain(|bound| latency_metric(bound).is_some());
+        Trial { parts, metric, latency_bounds, base, before, turned, most, made: usize::from(scheduled) }
     }
 
     /// Estimate without changes.
@@ -71,12 +80,11 @@ impl<'a> Trial<'a> {
         let before = (metric.get)(&self.before, &self.base);
         let fixes = !self.fits();
         let (ran, held) = (self.base.software_supports(&self.base.base), weights_gb(&self.base));
-        let served = self.before.detail.and_then(|detail| detail.serving);
-        let together = self.base.base.pools().is_none();
         // Like a search, reject changes that leave too little free memory, unless the scenario leaves as little
         // already.
         let spacious = !fixes && !is_tight(&self.before);
-        let (scenario, estimate) = self.try_changes(&changes)?;
+        let (scenario, _) = self.try_changes(&changes)?;
+        let estimate = &self.turned;
         let after = (metric.get)(estimate, &scenario);
         let (rate, after_verdict) = (estimate.total.tokens_per_sec, verdict(estimate));
         let gain = gain(metric, before, after);
@@ -86,10 +94,52 @@ impl<'a> Trial<'a> {
             && supported
             && !(spacious && is_tight(estimate))
             && !exceeds_weight_memory(estimate, held, &scenario)
-            && !violates_latency_bound(served, together, estimate, &scenario);
+            && !self.breaks_latency_bound(estimate, &scenario);
         let shown = runs && after.is_finite() && (fixes || gain >= worth.max(MIN_GAIN));
         let text = String::new();
-        shown.then_some(Advice { rule, text, changes, metric, before, after, gain, fixes, rate, after_verdict })
+        let latency_losses = if fixes { Vec::new() } else { self.latency_losses(estimate, &scenario) };
+        shown.then_some(Advice {
+            rule,
+            text,
+            changes,
+            metric,
+            before,
+            after,
+            gain,
+            latency_losses,
+            fixes,
+            rate,
+            after_verdict,
+        })
+    }
+
+    /// Whether changes break a bound on TTFT or TPOT that the scenario meets. Of scenarios that do not meet it, whether
+    /// they make it worse, if the workload states the bound or a common pool is split, which trades one latency for the
+    /// other.
+    fn breaks_latency_bound(&self, after: &Estimate, scenario: &Scenario) -> bool {
+        let stated = &self.base.base.plan.simulation;
+        let stated = stated.slo_ttft_ms.or(stated.slo_tpot_ms).is_some();
+        let split = self.base.base.pools().is_none() && scenario.base.pools().is_some();
+        self.latency_bounds.iter().any(|bound| {
+            let worse = latency_metric(bound)
+                .is_some_and(|metric| (metric.get)(after, scenario) > (metric.get)(&self.before, &self.base));
+            let met = self.fits() && bound.holds(&self.before, &self.base);
+            worse && !bound.holds(after, scenario) && (stated || split || met)
+        })
+    }
+
+    /// Latencies that changes increase by more than [`LATENCY_TOLERANCE`].
+    fn latency_losses(&self, after: &Estimate, scenario: &Scenario) -> Vec<LatencyLoss> {
+        let latencies = [MetricId::TtftMs, MetricId::TpotMs].map(MetricId::metric).into_iter();
+        latencies
+            .filter(|metric| metric.applies_to(scenario))
+            .map(|metric| LatencyLoss {
+                metric,
+                before: (metric.get)(&self.before, &self.base),
+                after: (metric.get)(after, scenario),
+            })
+            .filter(|loss| loss.before > 0.0 && loss.after > (1.0 + LATENCY_TOLERANCE) * loss.before)
+            .collect()
     }
 
     /// Describes changes: `tp 8 → 4, concurrency stays 128`.
@@ -126,20 +176,64 @@ fn is_tight(estimate: &Estimate) -> bool {
     estimate.detail.is_some_and(|detail| detail.memory.is_tight())
 }
 
-/// Whether changes violate a bound on TTFT or TPOT and make the latency worse. Bounds are the workload's own, and, if a
-/// common pool is split, which trades one latency for the other, also the defaults of a search.
-fn violates_latency_bound(before: Option<Serving>, together: bool, after: &Estimate, scenario: &Scenario) -> bool {
-    let (Some(before), Some(after)) = (before, after.detail.and_then(|detail| detail.serving)) else { return false };
-    let split = together && scenario.base.pools().is_some();
-    let breaks = |stated: Option<f64>, usual: f64, before: Spread, after: Spread| {
-        stated.or(split.then_some(usual)).is_some_and(|most| after.mean > most && after.mean > before.mean)
-    };
-    let stated = &scenario.base.plan.simulation;
-    breaks(stated.slo_ttft_ms, TTFT_MS, before.ttft_ms, after.ttft_ms)
-        || breaks(stated.slo_tpot_ms, TPOT_MS, before.tpot_ms, after.tpot_ms)
+/// The metric of a constraint on TTFT or TPOT.
+fn latency_metric(bound: &Condition) -> Option<&'static Metric> {
+    match bound {
+        Condition::Figure(metric, ..) if matches!(metric.id, MetricId::TtftMs | MetricId::TpotMs) => Some(metric),
+        _ => None,
+    }
 }
 
 /// Verdict of an estimate; [`Verdict::Fits`] for engines without one.
 pub(super) fn verdict(estimate: &Estimate) -> Verdict {
     estimate.detail.map(|detail| detail.verdict).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::advice::{Advice, Objective, advise};
+    use crate::engine::estimate;
+    use crate::estimate::MetricId;
+    use crate::knob::{KnobValues as _, Overrides, assignment};
+    use crate::scenario::{Parts, Scenario};
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    fn advice(target: &str, workload: &str, set: &[&str]) -> Vec<Advice> {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, target, workload).unwrap();
+        let set = set.iter().map(|text| assignment(text).unwrap());
+        let set: Overrides = set.map(|(knob, value)| (knob, knob.parse(&value, &[]).unwrap())).collect();
+        let scenario = Scenario::resolve(&parts, &set).unwrap();
+        advise(&scenario, &parts, &estimate(&scenario), Objective::Throughput)
+    }
+
+    #[test]
+    fn advice_states_latencies_that_become_worse_and_breaks_no_bound_that_is_met() {
+        let mut stated = 0;
+        for (target, workload) in [
+            ("gb10-1", "llama3.1-8b-serve"),
+            ("h100-sxm-8", "llama3.1-70b-serve"),
+            ("h200-sxm-8", "llama3.1-70b-serve"),
+            ("b200-8", "deepseek-v3-serve"),
+        ] {
+            for advice in advice(target, workload, &[]) {
+                for loss in &advice.latency_losses {
+                    let bound = if loss.metric.id == MetricId::TtftMs { 2000.0 } else { 50.0 };
+                    assert!(loss.after > 1.05 * loss.before, "{workload}: {}: {loss}", advice.text);
+                    assert!(loss.before > bound || loss.after <= bound, "{workload}: {}: {loss}", advice.text);
+                    stated += 1;
+                }
+            }
+        }
+        assert!(stated > 0);
+    }
+
+    #[test]
+    fn advice_that_delays_the_first_token_beyond_two_seconds_is_omitted() {
+        // A quarter of the chunk raises the throughput by 3 % and TTFT from 1.7 to 9.8 s.
+        let all = advice("gb10-1", "llama3.1-8b-serve", &[]);
+        assert!(!all.iter().any(|advice| advice.text.contains("max_num_batched_tokens 2048 → 512")));
+    }
 }

@@ -71,6 +71,9 @@ fn lines(advice: &Advice, width: usize) -> Vec<Line> {
     let head = wrap(&advice.text, width.saturating_sub(usize::from(GAIN)).max(8));
     let line = |(nth, text)| if nth == 0 { Line::Head(text) } else { Line::More(text) };
     let mut lines: Vec<Line> = head.into_iter().enumerate().map(line).collect();
+    for loss in &advice.latency_losses {
+        lines.extend(wrap(&format!("but {loss}"), width).into_iter().map(Line::More));
+    }
     let reason = format!("{}: {}", advice.rule.name, advice.rule.reason);
     lines.extend(wrap(&reason, width).into_iter().map(Line::Reason));
     lines.extend(wrap(advice.rule.source, width).into_iter().map(Line::Source));
@@ -105,7 +108,8 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
 #[must_use]
 fn text_here(app: &App) -> Option<String> {
     let advice = app.advice_shown().get(app.view_row).copied()?;
-    Some(format!("{}: {} ({}; {})", advice.rule.name, advice.text, gain(advice), figures(advice)))
+    let losses: String = advice.latency_losses.iter().map(|loss| format!("; but {loss}")).collect();
+    Some(format!("{}: {} ({}; {}{losses})", advice.rule.name, advice.text, gain(advice), figures(advice)))
 }
 
 /// Returns the information line.
