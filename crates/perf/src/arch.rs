@@ -189,7 +189,34 @@ impl Default for Architecture {
     }
 }
 
+/// Maximum depth of an architecture that is derived from a number of parameters.
+const MAX_DEPTH: u32 = 256;
+/// Parameters below which small models share the embedding and the output matrix.
+const TIED_BELOW: f64 = 4e9;
+
 impl Architecture {
+    /// Dense decoder with `params` parameters and the proportions of the Llama 3 models (arXiv 2407.21783, table 3): 128
+    /// times as wide as deep, eight key-value heads, an MLP of 3.5 times the width or as much more as is left over.
+    pub fn of_size(params: f64, vocab: Count) -> Architecture {
+        let of_depth = |layers: u32| {
+            let hidden = 128 * layers;
+            Architecture {
+                layers: Count::new(layers),
+                hidden: Count::new(hidden),
+                heads: Count::new(layers),
+                kv_heads: Count::new(layers.min(8)),
+                ffn: Count::new(hidden * 7 / 2),
+                vocab,
+                tied: params < TIED_BELOW,
+                ..Architecture::default()
+            }
+        };
+        let layers = (2..=MAX_DEPTH).take_while(|layers| of_depth(*layers).params() <= params).last().unwrap_or(1);
+        let found = of_depth(layers);
+        let more = (params - found.params()).max(0.0) / (3.0 * found.hidden * found.layers);
+        Architecture { ffn: Count::floor(found.ffn + more), ..found }
+    }
+
     /// Whether some layers are mixtures of experts.
     pub fn is_moe(&self) -> bool {
         self.experts > 0.0 && self.top_k > 0.0

@@ -28,9 +28,7 @@ pub(super) fn batch_run(
     let turns = (batch / limit).max(1.0).ceil();
     let at_once = batch / turns;
     let prefill = steady_state::prefill(m, input, at_once);
-    let factor = speculative::draft_factor(&input.speculation);
     let (decode, life) = emptying::drain_unreplaced_batch(m, input, at_once);
-    let decode = decode.scaled(factor);
     let total = prefill.add(&decode, 1.0).scaled(turns);
     let seconds = total.total();
     let first = if as_computed {
@@ -40,8 +38,7 @@ pub(super) fn batch_run(
     };
     let late = prefill.total() - first.total();
     let first = FirstToken { overhead: FrontEnd::of(input, c).admission_delay(), ..first };
-    let token =
-        TokenTime::SequenceDuration { seconds: factor * life + late, before: 0.0, tokens: (input.osl - 1.0).max(1.0) };
+    let token = TokenTime::SequenceDuration { seconds: life + late, before: 0.0, tokens: (input.osl - 1.0).max(1.0) };
     let tpot = (token, Spread::of(token.seconds(), 0.0, 0.0));
     let rate = Rate::turnover(share, seconds);
     metrics_at_rate(input, rate, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, tpot)
@@ -107,7 +104,6 @@ pub(super) fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: 
 
 /// Number of cycles by which the drain at the end of a finite run exceeds the time of its work in a full batch.
 pub(super) fn drain(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
-    let factor = speculative::draft_factor(&input.speculation);
     let (tail, left) = emptying::drain(m, input, cycle.batch);
-    (factor * tail.total() / cycle.time.total().max(1e-12) - left).clamp(0.0, 3.0)
+    (tail.total() / cycle.time.total().max(1e-12) - left).clamp(0.0, 3.0)
 }

@@ -6,7 +6,7 @@ use super::input::{Load, Pools, ServingInput};
 use super::latency::{FirstToken, Spread};
 use super::machine::Machine;
 use super::terms::{Rate, TokenTime};
-use super::{ServingEstimate, backlog, kv, metrics_at_rate, speculative, steady_state};
+use super::{ServingEstimate, backlog, kv, metrics_at_rate, steady_state};
 use crate::constants::Constants;
 use atlas_core::count::Count;
 
@@ -37,7 +37,8 @@ const TOLERANCE: f64 = 1e-5;
 /// Estimates a disaggregated deployment.
 pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEstimate {
     let prefill = Machine::new(input, &pools.prefill, c);
-    let decode = Machine::new(input, &pools.decode, c);
+    let draft = Machine::of_draft_model(input, &pools.decode, c);
+    let decode = Machine::new(input, &pools.decode, c).with_draft_model(input, draft.as_ref());
     let capacity = kv::capacity(input, &pools.decode, &decode.shape, c);
     let max_sequences = input.max_sequences() * pools.decode.attention_dp.max(Count::ONE);
     let limit = capacity.sequences.max(1.0).min(max_sequences);
@@ -55,8 +56,8 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let moved = prefill.shape.keys_cached(input.isl, input.full_window_cache) * prefill.shape.kv_bytes_token;
     let (link, delay) = transfer_link(input, pools, c);
     let transfer = moved / link + delay;
-    let steps = steady_state::decode_steps(input) * speculative::draft_factor(&input.speculation);
-    let step_at = |batch: f64| decode.step(&steady_state::decode_tokens(input, batch));
+    let steps = steady_state::decode_steps(input);
+    let step_at = |batch: f64| decode.decode_step(&steady_state::decode_tokens(input, batch));
     let most = servers / service;
     let (offered, open_rate) = match input.load {
         Load::Closed { concurrency, .. } => (concurrency, f64::INFINITY),

@@ -47,7 +47,7 @@ fn integrate_drain(
         let weight = longest * 2.0 * u / POINTS as f64;
         let (left, any) = running(longest * u * u);
         // As long as any sequence runs, the batch is at least one.
-        let step = m.step(&steady_state::decode_tokens(input, (left / any.max(1e-12)).max(1.0)));
+        let step = m.decode_step(&steady_state::decode_tokens(input, (left / any.max(1e-12)).max(1.0)));
         all = all.add(&step, weight * any);
         life += weight * step.total() * left / batch.max(1e-12);
     }
@@ -60,7 +60,7 @@ fn integrate_drain(
 pub fn drain_unreplaced_batch(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
     let longest = input.longest_output();
     if longest <= 1.0 || batch <= 1.0 {
-        let time = m.step(&steady_state::decode_tokens(input, batch)).scaled(steady_state::decode_steps(input));
+        let time = m.decode_step(&steady_state::decode_tokens(input, batch)).scaled(steady_state::decode_steps(input));
         return (time, time.total());
     }
     let running = |t| {
@@ -91,7 +91,7 @@ mod tests {
 
     const LONGEST: [f64; 6] = [1.0, 1.2, 1.5, 2.0, 3.0, 10.0];
 
-    fn case(osl_spread: f64) -> (Machine, ServingInput) {
+    fn case(osl_spread: f64) -> (Machine<'static>, ServingInput) {
         let input = ServingInput { osl_spread, ..ServingInput::default() };
         (Machine::new(&input, &input.layout, &Constants::default()), input)
     }

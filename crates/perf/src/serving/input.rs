@@ -205,6 +205,8 @@ pub struct Speculation {
     pub draft_cost: f64,
     /// Bytes of the weights of the drafting layers or model, over all ranks of a replica.
     pub draft_weight_bytes: f64,
+    /// Parameters of a separate draft model, whose steps are timed instead of `draft_cost`; 0 without one.
+    pub draft_params: f64,
 }
 
 /// Separate pools for prefill and decode (DistServe, arXiv 2401.09670; Splitwise, arXiv 2311.18677).
@@ -467,6 +469,22 @@ impl ServingInput {
     #[must_use]
     pub fn image_bytes(&self, layout: &Layout) -> f64 {
         self.images.map_or(0.0, |images| 2.0 * images.params / layout.tp.max(Count::ONE))
+    }
+
+    /// The separate draft model as a system of its own on the ranks of a stage; `None` without one. Its weights and KV
+    /// cache have 16 bit.
+    #[must_use]
+    pub fn of_draft_model(&self, layout: &Layout) -> Option<ServingInput> {
+        let Speculation { tokens, draft_params, .. } = self.speculation;
+        (tokens > 0.0 && draft_params > 0.0).then(|| ServingInput {
+            arch: Architecture::of_size(draft_params, self.arch.vocab),
+            formats: Formats::default(),
+            layout: Layout { pp: Count::ONE, ep: Count::ONE, redundant: Count::ZERO, ..*layout },
+            images: None,
+            speculation: Speculation::default(),
+            experts: ExpertSpread::default(),
+            ..*self
+        })
     }
 
     /// Bytes of the weights that draft tokens on a rank, which are sharded like the layers of the model.

@@ -36,27 +36,32 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
     let usable_bytes = acc.capacity() * input.memory_utilization.clamp(0.05, 1.0);
     let reserve_bytes = c.reserve_bytes + c.reserve_share * acc.mem_bytes;
     let weight_bytes = shape.resident_bytes + input.image_bytes(layout) + input.draft_bytes(layout);
+    // A draft model caches keys of the same tokens.
+    let draft_token = input
+        .of_draft_model(layout)
+        .map_or(0.0, |draft| Shape::new(&draft.arch, &draft.formats, &draft.layout).kv_bytes_token);
+    let token = shape.kv_bytes_token + draft_token;
+    let bytes =
+        |length: f64| shape.keys_cached(length, input.full_window_cache) * shape.kv_bytes_token + length * draft_token;
     let free_bytes = usable_bytes - reserve_bytes - weight_bytes;
     // Beams share the KV cache of the prompt, but not that of the output.
     // A scheduler without preemption reserves the whole output at admission; a paged one allocates it as it grows.
     let filled = if input.reserve_output { 2.0 } else { 1.0 } * input.mean_age();
     let length = input.isl + filled * input.osl * input.beams.max(Count::ONE);
-    let mean_sequence =
-        (shape.keys_cached(length, input.full_window_cache) * shape.kv_bytes_token + shape.state_bytes).max(1.0);
+    let mean_sequence = (bytes(length) + shape.state_bytes).max(1.0);
     let groups = layout.attention_dp.max(Count::ONE);
     // Callers assume that at least one sequence runs: measured runs did run even if the model seems not to fit.
     let sequences = (free_bytes / mean_sequence).max(0.0) * groups;
     Capacity {
         free_bytes,
-        tokens: (free_bytes / shape.kv_bytes_token.max(1e-9)).max(0.0) * groups,
+        tokens: (free_bytes / token.max(1e-9)).max(0.0) * groups,
         sequences,
         usable_bytes,
         reserve_bytes,
         weight_bytes,
         mean_sequence,
         groups: f64::from(groups),
-        whole_sequence: shape.keys_cached(input.isl + input.osl * input.beams.max(Count::ONE), input.full_window_cache)
-            * shape.kv_bytes_token,
+        whole_sequence: bytes(input.isl + input.osl * input.beams.max(Count::ONE)),
         fits: sequences >= 1.0,
     }
 }

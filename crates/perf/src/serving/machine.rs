@@ -15,9 +15,18 @@ use crate::traits::ExpertProducts;
 use atlas_core::count::Count;
 use atlas_core::math;
 
+/// How tokens are drafted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Drafting<'a> {
+    /// By a part of the model, or not at all: the time of all drafts of a step, in steps of the model.
+    Part(f64),
+    /// By a draft model that takes a step for each of `tokens` tokens.
+    Model { tokens: f64, machine: &'a Machine<'a> },
+}
+
 /// A replica prepared for timing.
 #[derive(Debug, Clone, Copy)]
-pub struct Machine {
+pub struct Machine<'a> {
     /// Work of one rank.
     pub shape: Shape,
     pub(super) rates: Rates,
@@ -46,11 +55,12 @@ pub struct Machine {
     pub(super) loading: f64,
     /// Time to encode images per prompt token, s.
     pub(super) image_seconds: f64,
+    pub(super) drafting: Drafting<'a>,
 }
 
-impl Machine {
-    /// Prepares the replicas of `layout`.
-    pub fn new(input: &ServingInput, layout: &Layout, c: &Constants) -> Machine {
+impl<'a> Machine<'a> {
+    /// Prepares the replicas of `layout`. If the input has a draft model, add it with [`Machine::with_draft_model`].
+    pub fn new(input: &ServingInput, layout: &Layout, c: &Constants) -> Machine<'a> {
         let (acc, f) = (&input.accelerator, &input.formats);
         let mut shape = Shape::new(&input.arch, f, layout);
         let spread = kv_ranks(input, layout);
@@ -92,13 +102,29 @@ impl Machine {
             intake: FrontEnd::of(input, c).blocking_seconds,
             loading: input.loading / layout.attention_dp.max(Count::ONE),
             image_seconds: images::of_token(input, layout, c, &pace),
+            drafting: Drafting::Part(input.speculation.tokens * input.speculation.draft_cost.max(0.0)),
             shape,
+        }
+    }
+
+    /// Prepares the draft model of `input` on the replicas of `layout`; `None` without one.
+    pub fn of_draft_model(input: &ServingInput, layout: &Layout, c: &Constants) -> Option<Machine<'a>> {
+        input.of_draft_model(layout).map(|draft| Machine::new(&draft, &draft.layout, c))
+    }
+
+    /// Lets `draft` draft the tokens of `input`.
+    pub fn with_draft_model(self, input: &ServingInput, draft: Option<&'a Machine<'a>>) -> Machine<'a> {
+        match draft {
+            Some(machine) => {
+                Machine { drafting: Drafting::Model { tokens: input.speculation.tokens.into(), machine }, ..self }
+            }
+            None => self,
         }
     }
 
     /// Like [`Machine::new`], but without the allowance for the busiest attention group: for callers that know its
     /// load.
-    pub fn without_group_excess(&self) -> Machine {
+    pub fn without_group_excess(&self) -> Machine<'a> {
         Machine { group_excess: 0.0, ..*self }
     }
 
@@ -108,7 +134,7 @@ impl Machine {
     }
 
     /// Uses only the cores that are free during the exchange of prompt tokens.
-    pub(super) fn with_prompt_cores(&self) -> Machine {
+    pub(super) fn with_prompt_cores(&self) -> Machine<'a> {
         Machine { rates: self.rates.with_cores(self.prompt_cores), ..*self }
     }
 

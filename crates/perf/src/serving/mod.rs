@@ -153,7 +153,8 @@ fn estimate_in_bounds(input: &ServingInput, c: &Constants) -> ServingEstimate {
     if let Some(pools) = input.pools {
         return disaggregated::estimate(input, &pools, c);
     }
-    let machine = Machine::new(input, &input.layout, c);
+    let draft = Machine::of_draft_model(input, &input.layout, c);
+    let machine = Machine::new(input, &input.layout, c).with_draft_model(input, draft.as_ref());
     let capacity = kv::capacity(input, &input.layout, &machine.shape, c);
     let replicas = input.layout.dp.max(Count::ONE);
     // At least one sequence is always assumed to run: measured runs did run, and `fits` reports the shortage of memory.
@@ -245,8 +246,7 @@ fn metrics_at_rate(
 /// Estimates the generation phase alone.
 fn decode_only(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> ServingEstimate {
     let batch = share.max(1.0).min(limit.max(1.0));
-    let factor = speculative::draft_factor(&input.speculation);
-    let step = m.step(&steady_state::decode_tokens(input, batch)).scaled(factor);
+    let step = m.decode_step(&steady_state::decode_tokens(input, batch));
     let tokens = speculative::tokens_per_step(&input.speculation);
     let token = TokenTime::Steps { steps: 1.0, seconds: step.total(), tokens };
     let life = token.seconds() * input.osl.max(1.0);

@@ -56,11 +56,6 @@ pub fn with_batch_limit(s: &Speculation, estimate: impl Fn(Speculation) -> Servi
     drafting
 }
 
-/// Ratio of the step time with drafting to that without.
-pub fn draft_factor(s: &Speculation) -> f64 {
-    1.0 + s.tokens * s.draft_cost.max(0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -127,10 +127,9 @@ pub fn prefill_alone(m: &Machine, input: &ServingInput) -> StepTime {
 
 /// Computes the cycle of `batch` sequences with an endless supply of requests.
 pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
-    let factor = speculative::draft_factor(&input.speculation);
     let steps = decode_steps(input).max(1e-9);
     let decode = decode_tokens(input, batch);
-    let decode_time = m.step(&decode).scaled(factor);
+    let decode_time = m.decode_step(&decode);
     let fresh = fresh_prompt(input);
     // Chunk: whole prompts, as many as sequences that end in the same step (given that at least one ends), limited by
     // the token budget that decoding sequences leave.

@@ -1,7 +1,7 @@
 //! The time of one engine step: linear layers, attention, collectives, launches, host. Each operator takes the longer
 //! of arithmetic and traffic, plus a share of the shorter one (imperfect overlap).
 
-use super::machine::Machine;
+use super::machine::{Drafting, Machine};
 pub use super::time::StepTime;
 use atlas_core::math;
 
@@ -30,13 +30,46 @@ impl Tokens {
     pub fn with(&self, prompts: &Tokens) -> Tokens {
         Tokens { decode: self.decode, context: self.context, verified: self.verified, ..*prompts }
     }
+
+    /// The decoding sequences alone.
+    pub fn decoding(&self) -> Tokens {
+        Tokens { decode: self.decode, context: self.context, verified: self.verified, ..Tokens::default() }
+    }
 }
 
-impl Machine {
-    /// Time of a step, including the intake of its prompts by the engine's loop before it.
+impl Machine<'_> {
+    /// Time of a step, including drafting and the intake of its prompts by the engine's loop before it.
     pub fn step_with_intake(&self, t: &Tokens) -> StepTime {
-        let step = self.with_loading(t, self.step(t));
+        let step = self.with_loading(t, self.step(t)).add(&self.drafting(t), 1.0);
         StepTime { host: step.host + self.intake * t.prompts, ..step }
+    }
+
+    /// Time of a step that only decodes, including drafting.
+    pub fn decode_step(&self, t: &Tokens) -> StepTime {
+        self.step(t).add(&self.drafting(t), 1.0)
+    }
+
+    /// Time of drafting the tokens that a step verifies.
+    pub fn drafting(&self, t: &Tokens) -> StepTime {
+        match self.drafting {
+            Drafting::Part(steps) if steps > 0.0 && t.decode > 0.0 => self.step(&t.decoding()).scaled(steps),
+            Drafting::Part(_) => StepTime::default(),
+            Drafting::Model { tokens, machine } => machine.draft_steps(t, tokens),
+        }
+    }
+
+    /// Time in which a draft model reads the prompts of a step of the model and drafts `tokens` tokens for its decoding
+    /// sequences, one after another. The host prepares them as part of the model's step.
+    pub fn draft_steps(&self, t: &Tokens, tokens: f64) -> StepTime {
+        let one = |t: &Tokens| StepTime { host: 0.0, ..self.step(t) };
+        let mut time = StepTime::default();
+        if t.decode > 0.0 {
+            time = one(&Tokens { verified: 1.0, ..t.decoding() }).scaled(tokens);
+        }
+        if t.prefill > 0.0 {
+            time = time.add(&one(&Tokens { decode: 0.0, ..*t }), 1.0);
+        }
+        time
     }
 
     /// Adds the exposed time of loading cached KV from slower tiers to `step`. Layers are loaded while earlier layers

@@ -4,7 +4,6 @@
 
 use super::input::ServingInput;
 use super::machine::Machine;
-use super::speculative;
 use super::steady_state;
 use super::step::StepTime;
 
@@ -34,9 +33,8 @@ pub fn run_time(m: &Machine, input: &ServingInput, requests: f64, places: f64) -
     let beside = if input.chunked_prefill { begin.min(steps) } else { 0.0 };
     let apart = begin - beside;
     let prompts = steady_state::prompts(input, chunk, batch.min(requests));
-    let factor = speculative::draft_factor(&input.speculation);
     let decode = |n: f64| {
-        if n > 0.0 { m.step(&steady_state::decode_tokens(input, n)).scaled(factor) } else { StepTime::default() }
+        if n > 0.0 { m.decode_step(&steady_state::decode_tokens(input, n)) } else { StepTime::default() }
     };
     let mixed = |n: f64| m.step_with_intake(&steady_state::decode_tokens(input, n).with(&prompts));
 

@@ -30,10 +30,11 @@ impl Scenario {
             acceptance: stated.draft_acceptance.or(published.map(|d| d.acceptance)).unwrap_or(usual),
             decline: stated.draft_decline.or(published.map(|d| d.decline)).unwrap_or(0.0),
             max_batch: stated.draft_max_batch,
-            draft_cost: self
-                .model
-                .as_ref()
-                .map_or(0.0, |model| cost(model, stated.draft_method, stated.draft_params_b.unwrap_or(DRAFT_PARAMS_B))),
+            draft_cost: self.model.as_ref().map_or(0.0, |model| cost(model, stated.draft_method)),
+            draft_params: match stated.draft_method {
+                Some(DraftMethod::DraftModel) => 1e9 * stated.draft_params_b.unwrap_or(DRAFT_PARAMS_B),
+                _ => 0.0,
+            },
             draft_weight_bytes: self.model.as_ref().map_or(0.0, |model| {
                 let formats = &phase.serving_defaults.formats;
                 let layer = if model.is_moe() { formats.expert_bytes } else { formats.dense_bytes };
@@ -53,17 +54,16 @@ impl Scenario {
     }
 }
 
-/// Cost of drafting one token, in decode steps of the model at batch size one: weights read for the draft over weights
-/// read for a step.
-fn cost(model: &Architecture, method: Option<DraftMethod>, params_b: f64) -> f64 {
+/// Cost of drafting one token with a layer, in decode steps of the model at batch size one: weights read for the draft
+/// over weights read for a step. The steps of a draft model are timed instead.
+fn cost(model: &Architecture, method: Option<DraftMethod>) -> f64 {
     let layer = 1.0 / model.layers.max(Count::ONE);
     let active = model.active_params().max(1.0);
     match method {
         None => layer,
         Some(DraftMethod::Mtp) => layer + model.vocab * model.hidden / active,
         Some(DraftMethod::Eagle3) => layer + f64::from(model.vocab).min(DRAFT_VOCABULARY) * model.hidden / active,
-        Some(DraftMethod::DraftModel) => 1e9 * params_b / active,
-        Some(DraftMethod::Ngram) => 0.0,
+        Some(DraftMethod::DraftModel | DraftMethod::Ngram) => 0.0,
     }
 }
 
@@ -136,5 +136,59 @@ mod tests {
         assert!((added / 4e9 - 1.0).abs() < 0.01, "{added}");
         let lookup = ["tp=4", "draft_method=ngram", "draft_tokens=3"];
         assert_eq!(weights("llama3.1-70b-serve", &lookup), weights("llama3.1-70b-serve", &["tp=4"]));
+    }
+
+    #[test]
+    fn a_draft_model_takes_the_steps_of_a_model_of_its_size() {
+        let library = Library::load(&Sources::built_in(), None);
+        let tpot = |workload: &str, set: &[&str]| {
+            let parts = Parts::find(&library, "h200-sxm-8", workload).unwrap();
+            let mut overrides = Overrides::new();
+            for text in set.iter().chain(&["concurrency=1", "tp=4", "dp=2"]) {
+                let (knob, value) = assignment(text).unwrap();
+                overrides.insert(knob, Knob::parse(knob, &value, &[]).unwrap());
+            }
+            let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+            let detail = estimate(&scenario).detail.unwrap();
+            let host = detail.time.part("host") / detail.time.total();
+            (detail.serving.unwrap().tpot_ms[0], host)
+        };
+        // Without accepted drafts, the time of a token is that of a step.
+        let step = |method: &str, params: &str, engine: &str| {
+            let set = [method, params, engine, "draft_tokens=3", "draft_acceptance=0"];
+            tpot("llama3.1-70b-serve", &set).0
+        };
+        for (params, model) in [("1.236", "llama-3.2-1b"), ("8.03", "llama-3.1-8b")] {
+            let params = format!("draft_params_b={params}");
+            // The host prepares drafts as part of the step of the model.
+            let (own, host) = tpot(&format!("llama3.1-8b-serve:model={model}"), &[]);
+            let own = own * (1.0 - host);
+            let lookup = step("draft_method=ngram", &params, "engine=analytical");
+            let drafted = step("draft_method=draft-model", &params, "engine=analytical");
+            let each = (drafted - lookup) / 3.0;
+            assert!((each / own - 1.0).abs() < 0.1, "{model}: {each} {own}");
+            let event = step("draft_method=draft-model", &params, "engine=event");
+            assert!((event / drafted - 1.0).abs() < 0.02, "{model}: {event} {drafted}");
+        }
+    }
+
+    #[test]
+    fn the_kv_cache_of_a_draft_model_needs_memory() {
+        let library = Library::load(&Sources::built_in(), None);
+        let room = |set: &[&str]| {
+            let parts = Parts::find(&library, "h200-sxm-8", "llama3.1-70b-serve").unwrap();
+            let mut overrides = Overrides::new();
+            for text in set {
+                let (knob, value) = assignment(text).unwrap();
+                overrides.insert(knob, Knob::parse(knob, &value, &[]).unwrap());
+            }
+            let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+            estimate(&scenario).detail.unwrap().serving.unwrap().max_concurrency
+        };
+        let without = room(&["tp=4"]);
+        let with = room(&["tp=4", "draft_method=draft-model", "draft_tokens=3", "draft_params_b=8.03"]);
+        // 80 and 32 layers with the same key-value heads; the weights of the draft take 4 of about 100 GB.
+        let keys = 80.0 / (80.0 + 32.0) * (1.0 - 4.0 / 100.0);
+        assert!((with / without / keys - 1.0).abs() < 0.02, "{with} {without} {keys}");
     }
 }

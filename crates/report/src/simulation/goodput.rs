@@ -63,7 +63,8 @@ pub fn render(study: &Study, width: usize) -> String {
         out += &table.render();
         out.push('\n');
     }
-    let mut table = Table::new([left(format!("every {}", units::duration(i.interval))), right("share of the time".to_owned())]);
+    let mut table =
+        Table::new([left(format!("every {}", units::duration(i.interval))), right("share of the time".to_owned())]);
     for (name, share) in SHARES.iter().zip(&study.shares) {
         table.row([(*name).to_owned(), with_width(share)]);
     }

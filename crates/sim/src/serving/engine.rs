@@ -17,9 +17,8 @@ const ACCEPTANCE: u32 = 8;
 /// Properties shared by the replicas of a pool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Engine {
-    machine: Machine,
-    /// Like `machine`, for steps whose prompt tokens in the busiest attention group are known.
-    grouped: Machine,
+    machine: Machine<'static>,
+    draft_model: Option<Machine<'static>>,
     pub(super) total_blocks: u64,
     /// Blocks that must stay free when a request is admitted, so that running ones can grow.
     pub(super) watermark: u64,
@@ -47,7 +46,6 @@ pub(super) struct Engine {
     /// Tokens that a decoding sequence verifies in a step.
     pub(super) verified_tokens: u32,
     speculation: Speculation,
-    draft_cost: f64,
     pub(super) share_found: f64,
     pub(super) cached: bool,
     seed: u64,
@@ -95,7 +93,7 @@ impl Engine {
         let total_blocks = (capacity.tokens / f64::from(input.block_size)).min(MAX_BLOCKS) as u64;
         Engine {
             machine,
-            grouped: machine.without_group_excess(),
+            draft_model: Machine::of_draft_model(s, layout, &input.constants).filter(|_| !prefill_only),
             total_blocks,
             // With reserved outputs, a sequence never outgrows its reservation.
             watermark: match s.host != HostOverlap::None || s.reserve_output {
@@ -124,7 +122,6 @@ impl Engine {
             recv_interval: if s.admission == Admission::Polled { s.recv_interval.get() } else { 0 },
             verified_tokens: s.speculation.tokens.get().saturating_add(1),
             speculation: s.speculation,
-            draft_cost: speculative::draft_factor(&s.speculation) - 1.0,
             share_found: if let Prefixes::Share(share) = input.prefixes { share } else { 0.0 },
             cached: matches!(input.prefixes, Prefixes::Groups { .. } | Prefixes::Trace { .. }),
             seed,
@@ -144,7 +141,7 @@ impl Engine {
     /// Returns the engine for a batch of `running` sequences: without speculation above its batch limit.
     pub(super) fn for_batch(&self, running: usize) -> Engine {
         if self.verified_tokens > 1 && self.speculation.max_batch.is_some_and(|most| running as f64 > most) {
-            return Engine { verified_tokens: 1, draft_cost: 0.0, ..*self };
+            return Engine { verified_tokens: 1, ..*self };
         }
         *self
     }
@@ -180,11 +177,14 @@ impl Engine {
     pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
         let tokens = &self.computed(tokens);
         let step = self.machine.with_loading(tokens, self.in_groups(tokens));
-        if self.draft_cost <= 0.0 || tokens.decode <= 0.0 {
+        if self.verified_tokens <= 1 {
             return step;
         }
-        let decode = Tokens { prefill: 0.0, prefill_context: 0.0, prompts: 0.0, ..*tokens };
-        step.add(&self.machine.step(&decode), self.draft_cost)
+        let drafting = match &self.draft_model {
+            Some(model) => model.draft_steps(tokens, f64::from(self.verified_tokens - 1)),
+            None => self.machine.drafting(tokens),
+        };
+        step.add(&drafting, 1.0)
     }
 
     /// Returns the time of a step, given how its prompt tokens are distributed over attention groups. The closed form
@@ -195,7 +195,8 @@ impl Engine {
         if self.groups <= 1 || tokens.prefill <= 0.0 {
             return self.machine.step(tokens);
         }
-        let known = self.grouped.step(tokens);
+        // The load of the busiest attention group is known.
+        let known = self.machine.without_group_excess().step(tokens);
         let spread = (tokens.decode + tokens.prompts).max(tokens.prefill_groups);
         let allowed = self.machine.step(&Tokens { prefill_groups: spread, ..*tokens });
         if known.total() > allowed.total() { known } else { allowed }

@@ -68,9 +68,12 @@ impl Reported<'_> {
             ("most", Knob::DraftMaxBatch),
         ];
         let name = "tokens per verification step: one, plus the accepted drafts";
-        let cost =
+        let cost = if drafts.draft_params > 0.0 {
+            self.knob("p", Knob::DraftParams)
+        } else {
             Term::input("c", "cost of a draft token relative to a decode step at batch 1", "", drafts.draft_cost)
-                .from(Origin::Engine("weights read for drafting / weights read per step"));
+                .from(Origin::Engine("weights read for drafting / weights read per step"))
+        };
         let bearing = knobs.into_iter().map(|(symbol, knob)| self.knob(symbol, knob)).chain([cost]).collect();
         let how =
             "(1 - a^(k+1)) / (1 - a) if all positions have the same acceptance rate (arXiv 2211.17192, equation 1)";

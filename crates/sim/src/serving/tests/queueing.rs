@@ -3,7 +3,7 @@
 use super::*;
 
 /// An engine that serves one request at a time, without a front end, is a single-server queue.
-fn single_server(rate: f64, osl: Distribution) -> (Input, Machine) {
+fn single_server(rate: f64, osl: Distribution) -> (Input, Machine<'static>) {
     let case = ServingInput {
         max_num_seqs: Some(Count::ONE),
         host: HostOverlap::None,
