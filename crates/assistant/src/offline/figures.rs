@@ -128,6 +128,7 @@ impl NamedFigure {
             Applicability::Inference
             | Applicability::Queueing
             | Applicability::AnalyticalServing
+            | Applicability::Generation
             | Applicability::SimulatedServing => Some(Mode::Inference),
             Applicability::Always | Applicability::Analytical | Applicability::Owned => None,
         }

@@ -49,13 +49,15 @@ impl Library {
         Some(self.variants.find(name, || self.derive(name, base, model)))
     }
 
-    /// Replaces everything in workload `base` that describes its model.
+    /// Replaces everything in workload `base` that describes its model. A served checkpoint with quantized weights keeps
+    /// their format, instead of that of the other model.
     fn derive(&self, name: &str, base: &str, model: &str) -> Result<Arc<Workload>, Diagnostic> {
         let base = self.workload(base)?;
         let first = |found: Diagnostics| found.iter().next().cloned();
-        if let Err(found) = self.catalog.model_in(model, base.origin.folder()) {
-            return Err(first(found).unwrap_or_else(|| unknown("model", model, std::iter::empty())));
-        }
+        let native = match self.catalog.model_in(model, base.origin.folder()) {
+            Ok(model) => model.native_format.filter(|_| base.shape.mode == Mode::Inference),
+            Err(found) => return Err(first(found).unwrap_or_else(|| unknown("model", model, std::iter::empty()))),
+        };
         // The mode of the base can be derived from its name, which changes.
         let mode = match base.shape.mode {
             Mode::Training => "training",
@@ -69,6 +71,7 @@ impl Library {
         let kept = base.document.entries().unwrap_or_default().iter();
         let described = ["name", "mode", "model", "model_family", "params", "architecture"];
         let kept = kept.filter(|entry| !described.contains(&&*entry.key)).cloned();
+        let kept = kept.map(|entry| if native.is_some() { without_weight_format(entry) } else { entry });
         let written = |(key, value): (&'static str, Value)| Entry {
             key: Cow::Borrowed(key),
             key_at: Position::default(),
@@ -82,6 +85,14 @@ impl Library {
             .map(Arc::new)
             .ok_or_else(|| first(problems).unwrap_or_else(|| unknown("workload", name, std::iter::empty())))
     }
+}
+
+/// Removes the format of the weights from the precision of a workload; returns other entries unchanged.
+fn without_weight_format(mut entry: Entry) -> Entry {
+    if let ("precision", Value::Map(formats)) = (&*entry.key, &mut entry.value.value) {
+        formats.retain(|format| !["weights", "experts", "weight_bits"].contains(&&*format.key));
+    }
+    entry
 }
 
 #[cfg(test)]

@@ -60,6 +60,12 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
                 phase.shape.prompt, talk.turns, phase.shape.generate
             ));
         }
+        if let Some(requested) = serving.concurrency.filter(|requested| *requested > talk.count) {
+            notes.push(format!(
+                "{} of {requested} requests are in flight: a conversation has one at a time, and there are {}",
+                talk.count, talk.count
+            ));
+        }
     }
     let groups = pools
         .map_or(phase.decode_layout().attention_dp, |pools| pools.prefill.attention_dp.max(pools.decode.attention_dp));

@@ -137,6 +137,8 @@ pub enum Applicability {
     AnalyticalTraining,
     /// In inference, for engines that model the hardware.
     AnalyticalServing,
+    /// Like [`Applicability::AnalyticalServing`], of models that generate tokens.
+    Generation,
     /// For engines that model the hardware.
     Analytical,
     /// In training, for engines that simulate.
@@ -355,6 +357,10 @@ impl Metric {
             Applicability::Queueing => inference && !dashboard && !scenario.phases.is_empty(),
             Applicability::AnalyticalTraining => !inference && scenario.engine.models_hardware(),
             Applicability::AnalyticalServing => inference && scenario.engine.models_hardware(),
+            Applicability::Generation => {
+                let generates = scenario.model.is_none_or(|model| model.causal);
+                inference && scenario.engine.models_hardware() && generates
+            }
             Applicability::Analytical => scenario.engine.models_hardware(),
             Applicability::SimulatedTraining => !inference && scenario.engine.simulates(),
             Applicability::SimulatedServing => inference && scenario.engine.simulates(),

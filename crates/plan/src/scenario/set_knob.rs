@@ -363,10 +363,11 @@ impl Scenario {
         }
     }
 
-    /// Concurrent requests; by default, [`CONCURRENCY`] per replica.
+    /// Concurrent requests; by default, [`CONCURRENCY`] per replica. A conversation has one request in flight at a time.
     #[must_use]
     pub fn concurrency(&self, phase: &Phase) -> f64 {
-        phase.plan.serving.concurrency.map_or(CONCURRENCY * phase.shape.dp, f64::from)
+        let requested = phase.plan.serving.concurrency.map_or(CONCURRENCY * phase.shape.dp, f64::from);
+        phase.plan.serving.conversations.map_or(requested, |conversations| requested.min(conversations.into()))
     }
 
     /// Whether steps are replayed as captured CUDA graphs.

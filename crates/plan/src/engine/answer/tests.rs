@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::{estimate, notes};
-use crate::estimate::{Estimate, Serving, Verdict};
+use crate::estimate::{Estimate, MetricId, Serving, Verdict};
 use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
-use atlas_core::plan::Engine;
+use atlas_core::plan::{Engine, Format};
 use atlas_document::Sources;
 
 fn library() -> Library {
@@ -268,4 +268,45 @@ fn superchips_offload_over_their_own_link_and_memory() {
     let (superchip, verdict) = time("gh200-1", "llama3.1-8b-train");
     assert_eq!(verdict, Verdict::Fits);
     assert!((0.3..1.5).contains(&superchip), "{superchip} s");
+}
+
+#[test]
+fn a_conversation_has_one_request_in_flight() {
+    let library = library();
+    let pair = ("h200-sxm-8", "llama3.1-70b-serve");
+    let talk = ["turns=4", "prompt=4096", "generate=256", "conversations=2"];
+    for engine in [Engine::Analytical, Engine::Event] {
+        let rate = |more: &str| {
+            let (scenario, estimate) = answered(&library, engine, pair, &[&talk[..], &[more]].concat());
+            (estimate.total.tokens_per_sec, notes::notes(&scenario, &estimate))
+        };
+        let (two, none) = rate("concurrency=2");
+        let (limited, noted) = rate("concurrency=32");
+        assert_eq!(two, limited);
+        assert!(noted.iter().any(|note| note.contains("2 of 32 requests are in flight")), "{noted:?}");
+        assert!(!none.iter().any(|note| note.contains("in flight")), "{none:?}");
+    }
+}
+
+#[test]
+fn encoders_have_no_figures_of_generation() {
+    let library = library();
+    let of_generation = [MetricId::MaxConcurrency, MetricId::TpotMs, MetricId::ItlP99Ms, MetricId::TokensPerSecPerUser];
+    for (workload, generates) in [("bge-large-embed", false), ("llama3.1-8b-serve", true)] {
+        let (scenario, _) = answered(&library, Engine::Analytical, ("h100-sxm-8", workload), &[]);
+        assert!(of_generation.iter().all(|id| id.metric().applies_to(&scenario) == generates), "{workload}");
+    }
+}
+
+#[test]
+fn a_checkpoint_with_quantized_weights_keeps_their_format_in_the_workload_of_another_model() {
+    let library = library();
+    let format = |workload: &str| {
+        let (scenario, _) = answered(&library, Engine::Analytical, ("h100-sxm-8", workload), &[]);
+        scenario.format(&scenario.base)
+    };
+    assert_eq!(format("llama3.1-8b-serve:model=gpt-oss-20b"), Format::Fp4);
+    assert_eq!(format("llama3.1-8b-serve:model=deepseek-v3"), Format::Fp8);
+    assert_eq!(format("llama3.1-8b-serve:model=qwen3-8b"), Format::Bf16);
+    assert_eq!(format("llama3.1-70b-serve:model=qwen3-8b"), Format::Fp8);
 }

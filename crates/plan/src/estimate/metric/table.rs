@@ -172,7 +172,7 @@ metrics![
         .unit("tok/s")
         .help("input and output tokens per second of all accelerators"),
     entry(TokensPerSecPerUser, "tokens_per_sec_per_user", "tok/s/user", |e, _| per_user(e))
-        .of(Throughput, Higher, Si, When::AnalyticalServing, ErrorSource::Unknown)
+        .of(Throughput, Higher, Si, When::Generation, ErrorSource::Unknown)
         .unit("tok/s")
         .help("interactivity: output tokens per second per user, 1 / TPOT"),
     entry(RequestsPerSec, "requests_per_sec", "requests/s", |e, _| serving(e, |s| s.requests_per_sec))
@@ -180,7 +180,7 @@ metrics![
         .unit("req/s")
         .help("completed requests per second"),
     entry(MaxConcurrency, "max_concurrency", "max sequences", |e, _| serving(e, |s| s.max_concurrency))
-        .of(Throughput, Higher, Si, When::AnalyticalServing, ErrorSource::Unknown)
+        .of(Throughput, Higher, Si, When::Generation, ErrorSource::Unknown)
         .unit("seq")
         .help("sequences that fit in the KV cache of one replica"),
     entry(StepTimeMs, "step_time_ms", "step time", |e, _| e.total.step_time_ms)
@@ -237,10 +237,10 @@ metrics![
         .of(Latency, Lower, Duration, When::AnalyticalServing, ErrorSource::Unknown)
         .help("99th percentile of time to first token"),
     entry(TpotMs, "tpot_ms", "TPOT", |e, _| serving(e, |s| s.tpot_ms.mean))
-        .of(Latency, Lower, Duration, When::AnalyticalServing, ErrorSource::Tpot)
+        .of(Latency, Lower, Duration, When::Generation, ErrorSource::Tpot)
         .help("time per output token after the first: (end to end - TTFT) / (OSL - 1), mean over requests"),
     entry(ItlP99Ms, "itl_p99_ms", "ITL p99", |e, _| serving(e, |s| s.itl_ms.p99))
-        .of(Latency, Lower, Duration, When::AnalyticalServing, ErrorSource::Unknown)
+        .of(Latency, Lower, Duration, When::Generation, ErrorSource::Unknown)
         .help("99th percentile of inter-token latency; shows interference by prefill, unlike TPOT"),
     entry(QueueWaitP99Ms, "queue_wait_p99_ms", "wait p99", |e, _| e.queue.wait.p99)
         .of(Latency, Lower, Duration, When::Queueing, ErrorSource::Unknown)
