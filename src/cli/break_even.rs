@@ -9,6 +9,7 @@ use super::args::{Globals, KnobArgs};
 use super::output::{self, Charset};
 use super::{pick, save};
 use atlas_core::units;
+use atlas_plan::engine::{analytical_scenario, estimate};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::break_even::{Point, break_even_utilization, curve};
 use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
@@ -50,6 +51,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let parts = Parts::find(&library, &args.target, &args.workload).map_err(super::failure::Failure::from)?;
     let overrides = args.knobs.overrides(parts.fabrics())?;
     let start = Scenario::resolve(&parts, &overrides).map_err(|error| eyre!("{}: {error}", args.target))?;
+    pick::check_runs(&parts, &estimate(&analytical_scenario(&start)))?;
     let points = curve(&start);
     if points.is_empty() {
         let lacks =

@@ -6,6 +6,7 @@ use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::{output, pick};
 use atlas_evidence::support;
+use atlas_plan::estimate::standing::is_available;
 use atlas_plan::scenario::Scenario;
 use atlas_plan::{engine, explain};
 use atlas_report::{evidence, explanation, serialized};
@@ -68,6 +69,9 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let metric = explain::metric(&args.metric, &scenario).map_err(|error| Failure::usage([error.to_string()]))?;
     let answer = engine::estimate(&scenario);
     answer.finite().map_err(|problem| eyre!(problem))?;
+    if !is_available(metric, &answer) {
+        pick::check_runs(&parts, &answer)?;
+    }
     let tree = explain::explain(&scenario, &parts, &answer, metric);
     let mut supports = support::of(&parts, &scenario);
     let figure = support::figure(metric.id, scenario.mode());

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use color_eyre::eyre::eyre;
+
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::write_stderr;
 use atlas_config::Workload;
 use atlas_config::library::Library;
 use atlas_document::{Diagnostics, Severity};
+use atlas_plan::estimate::Estimate;
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -54,6 +57,16 @@ fn print_problems(problems: &Diagnostics) {
     if warnings > 0 {
         let plural = if warnings == 1 { "" } else { "s" };
         write_stderr(&format!("{warnings} warning{plural} in the files; run `atlas check` to see them"));
+    }
+}
+
+/// Returns an error that states why a scenario cannot run, unless it can.
+pub fn check_runs(parts: &Parts, estimate: &Estimate) -> color_eyre::Result<()> {
+    match &estimate.detail {
+        Some(detail) if !estimate.runs() => {
+            Err(eyre!("{} × {}: {}", parts.target.name, parts.workload.name, detail.verdict.describe()))
+        }
+        _ => Ok(()),
     }
 }
 

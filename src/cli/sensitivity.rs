@@ -3,6 +3,8 @@
 use super::args::{Globals, KnobArgs};
 use super::goal::figure_of;
 use super::{failure::Failure, output, pick};
+use atlas_plan::engine::{analytical_scenario, estimate};
+use atlas_plan::estimate::standing::is_available;
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::sensitivity;
 use atlas_report::Format;
@@ -43,6 +45,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let scenario = pick::search_start(Scenario::resolve(&parts, &overrides)?, &mut overrides);
     let metric =
         figure_of(&args.metric, &scenario).map_err(|problem| Failure::usage([format!("--metric: {problem}")]))?;
+    let answer = estimate(&analytical_scenario(&scenario));
+    if !is_available(metric, &answer) {
+        pick::check_runs(&parts, &answer)?;
+    }
     let tornado = sensitivity(&scenario, &parts, metric);
     let text = match args.format {
         Format::Table => globals.charset().write(&tornado::table(&parts, &tornado)).into_owned(),

@@ -122,8 +122,14 @@ pub fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
     paths
 }
 
-/// Decodes the fields that a summary needs. Metrics are under `record`, or at the top level of abridged records.
+/// Decodes the fields that a summary needs. Metrics are under `record`, or at the top level of abridged records. `None` with
+/// a warning if the recorded scenario cannot run.
 fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Entry> {
+    let verdict = node.at_path(&["record", "detail", "verdict", "is"]).and_then(Node::text);
+    if let Some(verdict) = verdict.filter(|verdict| !matches!(*verdict, "fits" | "overload")) {
+        problems.push(whole_file(file, Severity::Warning, format!("the scenario cannot run ({verdict}); skipped")));
+        return None;
+    }
     let mut fields = Fields::open(file, "", node, problems)?;
     // A record has many other fields, so unknown ones are not reported.
     fields.all();

@@ -5,6 +5,7 @@ use std::io;
 use super::file::Output;
 use super::rows::{VERDICTS, verdict};
 use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::standing::is_available;
 use atlas_plan::knob::Setting;
 use atlas_plan::search::sweep::{Row, Sweep};
 use atlas_report::parquet::{Column, ColumnKind, Group, MAGIC, Values, footer, group};
@@ -85,12 +86,10 @@ impl<'s> Columnar<'s> {
         let described = verdict(row.estimate);
         out.places.push(place(VERDICTS.iter().position(|known| *known == described).unwrap_or_default()));
         let applies = self.applies.get(row.contender).map_or(&[][..], |applies| applies);
-        out.figures.extend(
-            self.metrics
-                .iter()
-                .zip(applies)
-                .map(|(metric, applies)| if *applies { (metric.get)(row.estimate, row.scenario) } else { f64::NAN }),
-        );
+        out.figures.extend(self.metrics.iter().zip(applies).map(|(metric, applies)| {
+            let held = *applies && is_available(metric, row.estimate);
+            if held { (metric.get)(row.estimate, row.scenario) } else { f64::NAN }
+        }));
     }
 
     /// Adds a block; writes a group when there are enough rows.

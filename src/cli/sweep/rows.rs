@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use atlas_plan::estimate::standing::is_available;
 use atlas_plan::estimate::{Estimate, Metric, Verdict};
 use atlas_plan::knob::Setting;
 use atlas_plan::search::sweep::{Row, Sweep};
@@ -141,7 +142,8 @@ impl<'s> Columns<'s> {
         let applies = self.applies.get(row.contender).map_or(&[][..], |applies| applies);
         for ((metric, label), applies) in self.metrics.iter().zip(&self.labels).zip(applies) {
             out.extend_from_slice(label);
-            let value = if *applies { (metric.get)(row.estimate, row.scenario) } else { f64::NAN };
+            let held = *applies && is_available(metric, row.estimate);
+            let value = if held { (metric.get)(row.estimate, row.scenario) } else { f64::NAN };
             if value.is_finite() {
                 number(out, value);
             } else if self.shape == Shape::JsonLines {
@@ -174,8 +176,19 @@ fn number(out: &mut Vec<u8>, value: f64) {
 }
 
 /// All results of [`verdict`].
-pub(super) const VERDICTS: [&str; 10] =
-    ["fits", "memory", "accelerators", "indivisible", "stages", "format", "context", "empty", "pools", "overload"];
+pub(super) const VERDICTS: [&str; 11] = [
+    "fits",
+    "memory",
+    "accelerators",
+    "indivisible",
+    "stages",
+    "format",
+    "power",
+    "context",
+    "empty",
+    "pools",
+    "overload",
+];
 
 /// One word for why a point cannot run.
 pub(super) fn verdict(estimate: &Estimate) -> &'static str {

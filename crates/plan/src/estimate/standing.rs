@@ -40,7 +40,12 @@ pub fn is_available(metric: &Metric, estimate: &Estimate) -> bool {
     estimate.runs()
         || matches!(
             metric.id,
-            MetricId::UsdPerHour | MetricId::PeakMemGb | MetricId::MemoryFill | MetricId::BreakEvenMonths
+            MetricId::UsdPerHour
+                | MetricId::BreakEvenMonths
+                | MetricId::Accelerators
+                | MetricId::PeakMemGb
+                | MetricId::MemoryFill
+                | MetricId::Headroom
         )
 }
 

@@ -19,6 +19,7 @@ use super::chart::drawing::Drawing;
 use super::chart::{Bars, Plot};
 use super::table::Align;
 use atlas_plan::engine::estimate;
+use atlas_plan::estimate::standing::figure;
 use atlas_plan::estimate::{Estimate, Metric};
 use atlas_plan::knob::Overrides;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -63,10 +64,10 @@ impl Entry {
         Ok(Entry { name, parts, overrides, scenario, estimate })
     }
 
-    /// Value of a metric; `None` if it does not apply.
+    /// Value of a metric; `None` if it does not apply, or the scenario cannot run.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
-        metric.applies_to(&self.scenario).then(|| (metric.get)(&self.estimate, &self.scenario))
+        figure(metric, &self.scenario, &self.estimate)
     }
 
     /// Whether the scenario fits. Engines that do not check this count as fitting.
