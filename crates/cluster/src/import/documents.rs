@@ -174,9 +174,7 @@ fn list(doc: &Node, mut out: ReadFields) -> Option<ReadFields> {
         ("profile.output_len", Field::BenchmarkOsl),
         ("profile.num_prompts", Field::BenchmarkNumPrompts),
     ] {
-        if let Some(n) = s.at(path) {
-            out.int(key, n);
-        }
+        out.int_at(key, s, &[path]);
     }
     engine.finish(&mut out);
     engine.count(&mut out);

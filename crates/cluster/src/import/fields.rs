@@ -241,6 +241,18 @@ impl ReadFields {
         }
     }
 
+    /// Sets the whole number at the first of several dotted paths that exists.
+    pub(crate) fn int_at(&mut self, key: Field, doc: &Node, paths: &[&str]) {
+        if let Some(node) = doc.first(paths) {
+            self.int(key, node);
+        }
+    }
+
+    /// Sets a value if the switch is on.
+    pub(crate) fn set_if_on(&mut self, key: Field, value: impl Into<Json>, node: &Node) -> bool {
+        node.switch() != Some(true) || self.set(key, value, node.line)
+    }
+
     /// Sets the negation of a boolean.
     pub(crate) fn set_negated(&mut self, key: Field, node: &Node) -> bool {
         if let Some(b) = node.switch() {

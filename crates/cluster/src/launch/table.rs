@@ -58,8 +58,7 @@ pub(crate) enum FlagError {
 pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option<&str>) -> Result<(), FlagError> {
     // Hugging Face trainers accept the keys of their configuration files as flags.
     let name = if tool == "hf-trainer" { flag.trim_start_matches('-') } else { flag };
-    let found = table().iter().find(|((t, f), _)| *t == tool && *f == name).map(|(_, found)| found);
-    let Some(found) = found else { return Err(FlagError::Unknown) };
+    let Some(found) = table().get(&(tool, name)) else { return Err(FlagError::Unknown) };
     // `null` removes a value that a recipe sets.
     if let Some(value) = value.filter(|value| *value != "null")
         && !found.choices.is_empty()

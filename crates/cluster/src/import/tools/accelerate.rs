@@ -108,20 +108,8 @@ fn flag(raw: &str, node: &Node, out: &mut ReadFields) -> bool {
         "sp_size" => out.int(Field::UlyssesSp, node),
         "dp_replicate_size" => out.int(Field::DpReplicate, node),
         "dp_shard_size" => out.int(Field::DpShard, node),
-        "megatron_lm_recompute_activations" => {
-            if node.switch() == Some(true) {
-                out.set(Field::Recompute, "selective", node.line)
-            } else {
-                true
-            }
-        }
-        "megatron_lm_use_distributed_optimizer" => {
-            if node.switch() == Some(true) {
-                out.set(Field::Sharding, "zero1", node.line)
-            } else {
-                true
-            }
-        }
+        "megatron_lm_recompute_activations" => out.set_if_on(Field::Recompute, "selective", node),
+        "megatron_lm_use_distributed_optimizer" => out.set_if_on(Field::Sharding, "zero1", node),
         "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
         "multi_gpu" => {
             // Plain data parallelism, unless other flags enable sharding.
@@ -144,13 +132,7 @@ fn flag(raw: &str, node: &Node, out: &mut ReadFields) -> bool {
         "megatron_lm_context_parallel_size" => out.int(Field::Cp, node),
         "megatron_lm_gradient_clipping" => true,
         "fsdp_offload_params" => out.flag(Field::OffloadParams, node),
-        "fsdp_activation_checkpointing" => {
-            if node.switch() == Some(true) {
-                out.set(Field::Recompute, "full", node.line)
-            } else {
-                true
-            }
-        }
+        "fsdp_activation_checkpointing" => out.set_if_on(Field::Recompute, "full", node),
         _ => false,
     }
 }

@@ -172,9 +172,7 @@ pub(crate) fn inference_perf(doc: &Node, out: &mut ReadFields) {
     for (field, path) in
         [(Field::BenchmarkIsl, "data.input_distribution.mean"), (Field::BenchmarkOsl, "data.output_distribution.mean")]
     {
-        if let Some(n) = doc.at(path) {
-            out.int(field, n);
-        }
+        out.int_at(field, doc, &[path]);
     }
     let stages = doc.at("load.stages").map(Node::list).unwrap_or(&[]);
     for (field, key) in [(Field::BenchmarkRequestRate, "rate"), (Field::BenchmarkConcurrency, "concurrency_level")] {

@@ -93,9 +93,7 @@ fn nim_values(d: &Node, out: &mut ReadFields) {
             Engine::Nim.flag(&k, v, out);
         }
     }
-    if let Some(n) = d.get("replicaCount") {
-        out.int(Field::Replicas, n);
-    }
+    out.int_at(Field::Replicas, d, &["replicaCount"]);
     if let Some((n, at)) = pod::gpus(d) {
         out.fields.set(Field::AcceleratorsPerReplica, n, at);
     }
@@ -112,9 +110,7 @@ pub(crate) fn recipe_values(d: &Node, out: &mut ReadFields) {
         ("vllm.replicaCount", Field::Replicas),
         ("job.gpus", Field::NumAccelerators),
     ] {
-        if let Some(n) = d.at(path) {
-            out.int(key, n);
-        }
+        out.int_at(key, d, &[path]);
     }
     if let Some(n) = d.at("model.name") {
         super::model(out, n);
@@ -133,9 +129,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
         if let Some(n) = m.get("modelURL") {
             super::model(&mut o, n);
         }
-        if let Some(n) = m.get("replicaCount") {
-            o.int(Field::Replicas, n);
-        }
+        o.int_at(Field::Replicas, m, &["replicaCount"]);
         for (k, v) in m.get("vllmConfig").map(Node::map).unwrap_or(&[]) {
             if k == "extraArgs" {
                 let words: Vec<_> = v.list().iter().map(|n| pod::lines(&n.word(), n.line)).collect();
@@ -211,13 +205,9 @@ pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Loo
         }
         let p = pod::containers(n).into_iter().find_map(|c| pod::read(c, Some(Engine::Vllm), env, files));
         let (mut o, gpu) = p.map_or((ReadFields::default(), None), |p| (p.out, p.gpus));
-        if let Some(v) = n.get("replicas") {
-            o.int(Field::Replicas, v);
-        }
+        o.int_at(Field::Replicas, n, &["replicas"]);
         for (path, key) in [("parallelism.tensor", Field::Tp), ("parallelism.data", Field::Dp)] {
-            if let Some(v) = n.at(path) {
-                o.int(key, v);
-            }
+            o.int_at(key, n, &[path]);
         }
         Engine::Vllm.finish(&mut o);
         let per = gpu.map(|g| g.0).or(o.fields.int(Field::Tp));

@@ -29,9 +29,7 @@ pub(crate) fn keys(doc: &Node, out: &mut ReadFields) {
     if let Some(n) = get("train_batch_size") {
         out.int(Field::GlobalBatch, n);
     }
-    if let Some(n) = doc.first(&["gradient_accumulation_steps", "gas"]) {
-        out.int(Field::GradAccum, n);
-    }
+    out.int_at(Field::GradAccum, doc, &["gradient_accumulation_steps", "gas"]);
     if let Some(n) = get("zero_optimization.stage") {
         super::zero_stage(out, n);
     }
@@ -75,9 +73,7 @@ pub(crate) fn keys(doc: &Node, out: &mut ReadFields) {
     {
         out.set(Field::Optimizer, names::optimizer(&t), n.line);
     }
-    if let Some(n) = doc.first(&["tensor_parallel.autotp_size", "tensor_parallel.tp_size"]) {
-        out.int(Field::Tp, n);
-    }
+    out.int_at(Field::Tp, doc, &["tensor_parallel.autotp_size", "tensor_parallel.tp_size"]);
     if let Some(n) = get("sequence_parallel_size") {
         out.int(Field::UlyssesSp, n);
     }

@@ -85,15 +85,10 @@ pub(crate) fn arctic(doc: &Node, out: &mut ReadFields) {
     if let Some(n) = doc.at("model.name_or_path") {
         super::model(out, n);
     }
-    let int = |out: &mut ReadFields, key: Field, path: &str| {
-        if let Some(n) = doc.at(path) {
-            out.int(key, n);
-        }
-    };
-    int(out, Field::MicroBatch, "micro_batch_size");
-    int(out, Field::GradAccum, "gradient_accumulation_steps");
-    int(out, Field::UlyssesSp, "sequence_parallel_size");
-    int(out, Field::SeqLen, "data.max_length");
+    out.int_at(Field::MicroBatch, doc, &["micro_batch_size"]);
+    out.int_at(Field::GradAccum, doc, &["gradient_accumulation_steps"]);
+    out.int_at(Field::UlyssesSp, doc, &["sequence_parallel_size"]);
+    out.int_at(Field::SeqLen, doc, &["data.max_length"]);
     if let Some(d) = doc.get("deepspeed") {
         super::deepspeed::keys(d, out);
     }

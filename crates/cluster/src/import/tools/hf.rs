@@ -100,13 +100,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "peft_method" => out.text(Field::Adapter, node),
         "fsdp_activation_checkpointing" => flag("gradient_checkpointing", node, out),
         "offload_activations" | "activation_offloading" => out.flag(Field::OffloadActivations, node),
-        "offload" | "offload_optimizer" => {
-            if node.switch() == Some(true) {
-                out.set(Field::OffloadOptimizer, "cpu", node.line)
-            } else {
-                true
-            }
-        }
+        "offload" | "offload_optimizer" => out.set_if_on(Field::OffloadOptimizer, "cpu", node),
         "optim" | "optimizer" => {
             if let Some(t) = node.text() {
                 out.set(Field::Optimizer, names::optimizer(&t), node.line);
@@ -131,32 +125,14 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             true
         }
-        "use_qlora" => {
-            if node.switch() == Some(true) {
-                out.set(Field::Adapter, "qlora", node.line)
-            } else {
-                true
-            }
-        }
+        "use_qlora" => out.set_if_on(Field::Adapter, "qlora", node),
         "lora_r" | "lora_rank" => {
             out.fields.set_implied(Field::Adapter, "lora", node.line);
             out.int(Field::LoraRank, node)
         }
         "lora_target_modules" | "lora_target" | "lora_target_linear" => lora_targets(key, node, out),
-        "load_in_4bit" | "use_4bit_quantization" => {
-            if node.switch() == Some(true) {
-                out.set(Field::WeightsPrecision, "int4", node.line)
-            } else {
-                true
-            }
-        }
-        "load_in_8bit" => {
-            if node.switch() == Some(true) {
-                out.set(Field::WeightsPrecision, "int8", node.line)
-            } else {
-                true
-            }
-        }
+        "load_in_4bit" | "use_4bit_quantization" => out.set_if_on(Field::WeightsPrecision, "int4", node),
+        "load_in_8bit" => out.set_if_on(Field::WeightsPrecision, "int8", node),
         "tensor_parallel_size" | "tensor_model_parallel_size" => out.int(Field::Tp, node),
         "pipeline_parallel_size" | "pipeline_model_parallel_size" => out.int(Field::Pp, node),
         "context_parallel_size" => out.int(Field::Cp, node),

@@ -236,9 +236,7 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<
         }
         return true;
     }
-    if let Some(n) = d.at("spec.replicas") {
-        out.int(Field::Replicas, n);
-    }
+    out.int_at(Field::Replicas, d, &["spec.replicas"]);
     let replicas = out.fields.int(Field::Replicas);
     let per_node = pod.gpus.or_else(|| worker.and_then(|w| pod::containers(w).into_iter().find_map(pod::gpus)));
     // The resource request is more reliable than a device count that is derived from flags.

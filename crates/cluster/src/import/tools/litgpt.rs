@@ -20,11 +20,6 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         super::model(out, n);
         out.fields.remove(Field::ModelPath);
     }
-    let int = |out: &mut ReadFields, key: Field, path: &str| {
-        if let Some(n) = doc.at(path) {
-            out.int(key, n);
-        }
-    };
     for (path, key) in [
         ("n_layer", Field::ArchitectureNumLayers),
         ("n_embd", Field::ArchitectureHiddenSize),
@@ -36,13 +31,13 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         ("n_expert", Field::ArchitectureNumExperts),
         ("n_expert_per_token", Field::ArchitectureMoeTopk),
     ] {
-        int(out, key, &format!("model_config.{path}"));
+        out.int_at(key, doc, &[&format!("model_config.{path}")]);
     }
-    int(out, Field::Nodes, "num_nodes");
-    int(out, Field::AcceleratorsPerNode, "devices");
-    int(out, Field::MicroBatch, "train.micro_batch_size");
-    int(out, Field::GlobalBatch, "train.global_batch_size");
-    int(out, Field::SeqLen, "train.max_seq_length");
+    out.int_at(Field::Nodes, doc, &["num_nodes"]);
+    out.int_at(Field::AcceleratorsPerNode, doc, &["devices"]);
+    out.int_at(Field::MicroBatch, doc, &["train.micro_batch_size"]);
+    out.int_at(Field::GlobalBatch, doc, &["train.global_batch_size"]);
+    out.int_at(Field::SeqLen, doc, &["train.max_seq_length"]);
     if let Some(n) = doc.get("precision") {
         super::precision(out, n);
     }
@@ -53,7 +48,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     if doc.at("lora_r").is_some() {
         let at = doc.at("lora_r").map_or(0, |n| n.line);
         out.set(Field::Adapter, if out.fields.has(Field::WeightsPrecision) { "qlora" } else { "lora" }, at);
-        int(out, Field::LoraRank, "lora_r");
+        out.int_at(Field::LoraRank, doc, &["lora_r"]);
     }
     let optimizer = doc.first(&["optimizer.class_path"]).or(doc.get("optimizer"));
     if let Some((t, at)) = optimizer.and_then(|n| Some((n.text()?, n.line))) {

@@ -25,9 +25,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let Some(s) = section(doc) else { return };
     out.fields.set(Field::Kind, "training", 0);
     out.fields.set(Field::Framework, "llm-foundry", 0);
-    if let Some(n) = doc.at("compute.gpus") {
-        out.int(Field::NumAccelerators, n);
-    }
+    out.int_at(Field::NumAccelerators, doc, &["compute.gpus"]);
     if let Some(n) = doc.at("compute.gpu_type")
         && let Some(a) = n.text().as_deref().and_then(names::accelerator_label)
     {
@@ -64,21 +62,16 @@ fn settings(s: &Node, out: &mut ReadFields) {
     if let Some(n) = s.first(&["model.pretrained_model_name_or_path", "model.name"]) {
         super::model(out, n);
     }
-    let int = |out: &mut ReadFields, key: Field, paths: &[&str]| {
-        if let Some(n) = s.first(paths) {
-            out.int(key, n);
-        }
-    };
-    int(out, Field::ArchitectureNumLayers, &["model.n_layers", "model.config_overrides.num_hidden_layers"]);
-    int(out, Field::ArchitectureHiddenSize, &["model.d_model"]);
-    int(out, Field::ArchitectureNumAttentionHeads, &["model.n_heads"]);
-    int(out, Field::ArchitectureNumQueryGroups, &["model.attn_config.kv_n_heads"]);
-    int(out, Field::ArchitectureExpansionRatio, &["model.expansion_ratio"]);
-    int(out, Field::ArchitectureVocabSize, &["model.vocab_size"]);
-    int(out, Field::ArchitectureMaxPositionEmbeddings, &["model.max_seq_len"]);
-    int(out, Field::MicroBatch, &["device_train_microbatch_size"]);
-    int(out, Field::GlobalBatch, &["global_train_batch_size"]);
-    int(out, Field::SeqLen, &["max_seq_len", "variables.max_seq_len", "train_loader.dataset.max_seq_len"]);
+    out.int_at(Field::ArchitectureNumLayers, s, &["model.n_layers", "model.config_overrides.num_hidden_layers"]);
+    out.int_at(Field::ArchitectureHiddenSize, s, &["model.d_model"]);
+    out.int_at(Field::ArchitectureNumAttentionHeads, s, &["model.n_heads"]);
+    out.int_at(Field::ArchitectureNumQueryGroups, s, &["model.attn_config.kv_n_heads"]);
+    out.int_at(Field::ArchitectureExpansionRatio, s, &["model.expansion_ratio"]);
+    out.int_at(Field::ArchitectureVocabSize, s, &["model.vocab_size"]);
+    out.int_at(Field::ArchitectureMaxPositionEmbeddings, s, &["model.max_seq_len"]);
+    out.int_at(Field::MicroBatch, s, &["device_train_microbatch_size"]);
+    out.int_at(Field::GlobalBatch, s, &["global_train_batch_size"]);
+    out.int_at(Field::SeqLen, s, &["max_seq_len", "variables.max_seq_len", "train_loader.dataset.max_seq_len"]);
     if let Some(n) = s.get("precision") {
         super::precision(out, n);
     }

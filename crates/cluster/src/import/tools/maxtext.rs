@@ -84,7 +84,7 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut ReadFields) {
             }
             "optimizer_memory_host_offload" | "parameter_memory_host_offload" => {
                 let field = if k.starts_with("optimizer") { Field::OffloadOptimizer } else { Field::OffloadParams };
-                v.switch() != Some(true) || out.set(field, "cpu", v.line)
+                out.set_if_on(field, "cpu", v)
             }
             "num_experts" => v.int().is_some_and(|n| n < 2) || out.int(Field::ArchitectureNumExperts, v),
             "num_experts_per_tok" => out.int(Field::ArchitectureMoeTopk, v),

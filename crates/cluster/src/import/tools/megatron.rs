@@ -73,12 +73,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             true
         }
-        "use_megatron_fsdp" | "use_torch_fsdp2" | "use_custom_fsdp" => {
-            if node.switch() == Some(true) {
-                out.set(Field::Sharding, "zero3", node.line);
-            }
-            true
-        }
+        "use_megatron_fsdp" | "use_torch_fsdp2" | "use_custom_fsdp" => out.set_if_on(Field::Sharding, "zero3", node),
         "data_parallel_sharding_strategy" => match node.text().as_deref() {
             Some("no_shard") => out.set(Field::Sharding, "none", node.line),
             Some("optim") => out.set(Field::Sharding, "zero1", node.line),
@@ -110,20 +105,8 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             true
         }
         "precision" | "params_dtype" => super::precision(out, node),
-        "recompute_activations" => {
-            if node.switch() == Some(true) {
-                out.set(Field::Recompute, "selective", node.line)
-            } else {
-                true
-            }
-        }
-        "checkpoint_activations" => {
-            if node.switch() == Some(true) {
-                out.set(Field::Recompute, "full", node.line)
-            } else {
-                true
-            }
-        }
+        "recompute_activations" => out.set_if_on(Field::Recompute, "selective", node),
+        "checkpoint_activations" => out.set_if_on(Field::Recompute, "full", node),
         "recompute_granularity" | "activations_checkpoint_granularity" => match node.text().as_deref() {
             Some("full") => out.set(Field::Recompute, "full", node.line),
             Some("selective") => out.set(Field::Recompute, "selective", node.line),
@@ -165,28 +148,10 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             out.fields.set_implied(Field::Optimizer, "adam", node.line);
             true
         }
-        "cpu_offloading" | "optimizer_cpu_offload" => {
-            if node.switch() == Some(true) {
-                out.set(Field::OffloadOptimizer, "cpu", node.line)
-            } else {
-                true
-            }
-        }
-        "cpu_offloading_weights" => {
-            if node.switch() == Some(true) {
-                out.set(Field::OffloadParams, "cpu", node.line)
-            } else {
-                true
-            }
-        }
+        "cpu_offloading" | "optimizer_cpu_offload" => out.set_if_on(Field::OffloadOptimizer, "cpu", node),
+        "cpu_offloading_weights" => out.set_if_on(Field::OffloadParams, "cpu", node),
         "fine_grained_activation_offloading" => out.flag(Field::OffloadActivations, node),
-        "fsdp" => {
-            if node.switch() == Some(true) {
-                out.set(Field::Sharding, "zero3", node.line)
-            } else {
-                true
-            }
-        }
+        "fsdp" => out.set_if_on(Field::Sharding, "zero3", node),
         "deepspeed_config" => {
             if let Some(t) = node.shown() {
                 out.references.push((t, node.line));
@@ -208,7 +173,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             Some(_) => false,
             None => out.record_unset_variables(node),
         },
-        "moe_enable_deepep" => node.switch() != Some(true) || out.set(Field::MoeDispatcher, "deepep", node.line),
+        "moe_enable_deepep" => out.set_if_on(Field::MoeDispatcher, "deepep", node),
         "moe_expert_capacity_factor" => {
             let dropped = node.float().is_some_and(|factor| factor > 0.0);
             !dropped || out.set(Field::MoeCapacity, "dropped", node.line)
@@ -227,7 +192,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "overlap_p2p_comm" => out.flag(Field::OverlapPipeline, node),
         "no_overlap_p2p_communication" => out.set_negated(Field::OverlapPipeline, node),
         "overlap_moe_expert_parallel_comm" => out.flag(Field::OverlapExperts, node),
-        "grad_reduce_in_bf16" => node.switch() != Some(true) || out.set(Field::GradientFormat, "bf16", node.line),
+        "grad_reduce_in_bf16" => out.set_if_on(Field::GradientFormat, "bf16", node),
         "accumulate_allreduce_grads_in_fp32" | "grad_reduce_in_fp32" => match node.switch() {
             Some(true) => out.set(Field::GradientFormat, "fp32", node.line),
             Some(false) if key == "grad_reduce_in_fp32" => out.set(Field::GradientFormat, "bf16", node.line),

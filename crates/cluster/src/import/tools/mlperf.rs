@@ -90,14 +90,8 @@ pub(crate) fn harness(doc: &Node, out: &mut ReadFields) {
     if let Some(n) = doc.get("scenario") {
         out.text(Field::Scenario, n);
     }
-    if let Some(n) = doc.at("vllm_sampling_config.max_tokens") {
-        out.int(Field::BenchmarkOslMax, n);
-    }
-    if let Some(n) = doc.at("harness_config.total_sample_count") {
-        out.int(Field::BenchmarkNumPrompts, n);
-    }
-    if let Some(n) = doc.at("harness_config.device_count") {
-        out.int(Field::AcceleratorsPerNode, n);
-    }
+    out.int_at(Field::BenchmarkOslMax, doc, &["vllm_sampling_config.max_tokens"]);
+    out.int_at(Field::BenchmarkNumPrompts, doc, &["harness_config.total_sample_count"]);
+    out.int_at(Field::AcceleratorsPerNode, doc, &["harness_config.device_count"]);
     super::serving::Engine::Vllm.finish(out);
 }

@@ -70,6 +70,17 @@ pub(crate) fn kv(out: &mut ReadFields, node: &Node) -> bool {
     true
 }
 
+/// Sets the method of quantization, and the format of the weights if it is known.
+pub(crate) fn quantization(out: &mut ReadFields, node: &Node) -> bool {
+    if let Some(method) = node.text() {
+        if let Some(format) = names::weights(&method) {
+            out.set(Field::WeightsPrecision, format, node.line);
+        }
+        out.set(Field::Quantization, method, node.line);
+    }
+    true
+}
+
 /// Sets the sharding from a ZeRO stage.
 pub(crate) fn zero_stage(out: &mut ReadFields, node: &Node) -> bool {
     let word = match node.int() {

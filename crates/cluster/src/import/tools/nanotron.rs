@@ -34,9 +34,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         ("tokens.batch_accumulation_per_replica", Field::GradAccum),
         ("tokens.sequence_length", Field::SeqLen),
     ] {
-        if let Some(n) = doc.at(path) {
-            out.int(key, n);
-        }
+        out.int_at(key, doc, &[path]);
     }
     if let Some(n) = doc.at("model.dtype") {
         super::precision(out, n);

@@ -10,12 +10,8 @@ use crate::import::value::{Node, Value};
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set(Field::Kind, "training", 0);
     out.fields.set(Field::Framework, "nemo", 0);
-    if let Some(n) = doc.at("trainer.num_nodes") {
-        out.int(Field::Nodes, n);
-    }
-    if let Some(n) = doc.at("trainer.devices") {
-        out.int(Field::AcceleratorsPerNode, n);
-    }
+    out.int_at(Field::Nodes, doc, &["trainer.num_nodes"]);
+    out.int_at(Field::AcceleratorsPerNode, doc, &["trainer.devices"]);
     if let Some(n) = doc.at("trainer.precision") {
         super::precision(out, n);
     }

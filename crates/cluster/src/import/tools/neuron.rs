@@ -66,25 +66,15 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
             }
             "micro_batch_size" => out.int(Field::MicroBatch, n),
             "grad_accum_usteps" | "gradient_accumulation_steps" => out.int(Field::GradAccum, n),
-            "use_zero1_optimizer" | "use_zero_1" | "use_zero1" | "zero_1" => {
-                if n.switch() == Some(true) {
-                    out.set(Field::Sharding, "zero1", n.line)
-                } else {
-                    true
-                }
-            }
+            "use_zero1_optimizer" | "use_zero_1" | "use_zero1" | "zero_1" => out.set_if_on(Field::Sharding, "zero1", n),
             "use_selective_checkpoint" | "selective_checkpoint_enabled" => {
-                if n.switch() == Some(true) {
-                    out.set(Field::Recompute, "selective", n.line)
-                } else {
-                    true
-                }
+                out.set_if_on(Field::Recompute, "selective", n)
             }
             "beta1" | "beta2" => {
                 out.fields.set_implied(Field::Optimizer, "adam", n.line);
                 true
             }
-            "use_mix_precision" => n.switch() != Some(true) || out.set(Field::Precision, "mixed", n.line),
+            "use_mix_precision" => out.set_if_on(Field::Precision, "mixed", n),
             "sequence_parallel_enabled" => out.flag(Field::SequenceParallel, n),
             // Without a slash, this is the directory of the model's configuration instead of its name.
             "model_path" if !n.text().is_some_and(|t| t.contains('/')) => true,

@@ -145,9 +145,7 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
             o.fields.set(Field::NodesPerReplica, pods, n.get("parallelism").map_or(at, |p| p.line));
             gpu = Some((g.saturating_mul(pods), at));
         }
-        if let Some(v) = n.get("replicas") {
-            o.int(Field::Replicas, v);
-        }
+        o.int_at(Field::Replicas, n, &["replicas"]);
         Engine::Vllm.finish(&mut o);
         o.fields.remove(Field::NumAccelerators);
         (o, gpu)
@@ -225,9 +223,7 @@ pub(crate) fn inference_service(
     if let Some((a, at)) = pod::requested_accelerator(d) {
         out.fields.set_implied(Field::Accelerator, a, at);
     }
-    if let Some(n) = spec.get("minReplicas") {
-        out.int(Field::Replicas, n);
-    }
+    out.int_at(Field::Replicas, spec, &["minReplicas"]);
     let workers = spec.at("workerSpec.pipelineParallelSize").and_then(Node::int);
     if let Some(n) = workers {
         out.fields.set(Field::Pp, n, spec.line);

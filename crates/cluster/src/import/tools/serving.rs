@@ -207,15 +207,7 @@ fn tgi(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "cuda_memory_fraction" => out.float(Field::GpuMemoryShare, node),
         "dtype" => super::precision(out, node),
         "kv_cache_dtype" => super::kv(out, node),
-        "quantize" => {
-            if let Some(t) = node.text() {
-                if let Some(w) = names::weights(&t) {
-                    out.set(Field::WeightsPrecision, w, node.line);
-                }
-                out.set(Field::Quantization, t, node.line);
-            }
-            true
-        }
+        "quantize" => super::quantization(out, node),
         "sharded" | "max_input_tokens" | "max_input_length" | "max_best_of" | "waiting_served_ratio" => true,
         "speculate" => out.int(Field::SpeculativeTokens, node),
         _ => super::is_irrelevant(key),

@@ -41,9 +41,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     if let Some(n) = res.get("gpu_type") {
         out.text(Field::Accelerator, n);
     }
-    if let Some(n) = res.get("gpus_per_node") {
-        out.int(Field::AcceleratorsPerNode, n);
-    }
+    out.int_at(Field::AcceleratorsPerNode, &res, &["gpus_per_node"]);
     let per_node = int("gpus_per_node").filter(|n| *n > 0);
     let mut devices = 0_i64;
     let mut nodes = 0_i64;
@@ -151,9 +149,7 @@ fn job(doc: &Node, out: &mut ReadFields) {
 fn benchmark(doc: &Node, out: &mut ReadFields) {
     let Some(b) = doc.get("benchmark") else { return };
     for (key, field) in [("isl", Field::BenchmarkIsl), ("osl", Field::BenchmarkOsl)] {
-        if let Some(n) = b.get(key) {
-            out.int(field, n);
-        }
+        out.int_at(field, b, &[key]);
     }
     if let Some(n) = b.first(&["concurrencies", "concurrency"]) {
         let list: Vec<i64> = match n.text() {

@@ -35,34 +35,29 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
 
 /// Reads the sections that Primus can also override.
 pub(crate) fn sections(doc: &Node, out: &mut ReadFields) {
-    let int = |out: &mut ReadFields, key: Field, paths: &[&str]| {
-        if let Some(n) = doc.first(paths) {
-            out.int(key, n);
-        }
-    };
-    int(out, Field::MicroBatch, &["training.local_batch_size", "training.batch_size"]);
+    out.int_at(Field::MicroBatch, doc, &["training.local_batch_size", "training.batch_size"]);
     if let Some(n) = doc.at("training.global_batch_size").filter(|n| n.int().is_some_and(|n| n > 0)) {
         out.int(Field::GlobalBatch, n);
     }
-    int(out, Field::SeqLen, &["training.seq_len"]);
-    int(out, Field::Tp, &["parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"]);
-    int(
-        out,
+    out.int_at(Field::SeqLen, doc, &["training.seq_len"]);
+    out.int_at(Field::Tp, doc, &["parallelism.tensor_parallel_degree", "training.tensor_parallel_degree"]);
+    out.int_at(
         Field::Pp,
+        doc,
         &[
             "parallelism.pipeline_parallel_degree",
             "experimental.pipeline_parallel_degree",
             "training.pipeline_parallel_degree",
         ],
     );
-    int(out, Field::Cp, &["parallelism.context_parallel_degree", "experimental.context_parallel_degree"]);
-    int(out, Field::Ep, &["parallelism.expert_parallel_degree", "experimental.expert_parallel_degree"]);
-    int(
-        out,
+    out.int_at(Field::Cp, doc, &["parallelism.context_parallel_degree", "experimental.context_parallel_degree"]);
+    out.int_at(Field::Ep, doc, &["parallelism.expert_parallel_degree", "experimental.expert_parallel_degree"]);
+    out.int_at(
         Field::DpReplicate,
+        doc,
         &["parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"],
     );
-    int(out, Field::DpShard, &["parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"]);
+    out.int_at(Field::DpShard, doc, &["parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree"]);
     let old = doc.at("training.data_parallel_degree");
     let shard = out.fields.int(Field::DpShard);
     let at = old.map_or(out.fields.at(Field::DpShard), |n| n.line);

@@ -81,12 +81,7 @@ fn setting(path: &str, node: &Node, out: &mut ReadFields) -> bool {
         "dtype" => super::precision(out, node),
         "enable_activation_checkpointing" => super::hf::flag("gradient_checkpointing", node, out),
         "enable_activation_offloading" => out.flag(Field::OffloadActivations, node),
-        "fsdp_cpu_offload" => {
-            if node.switch() == Some(true) {
-                out.set(Field::OffloadParams, "cpu", node.line);
-            }
-            true
-        }
+        "fsdp_cpu_offload" => out.set_if_on(Field::OffloadParams, "cpu", node),
         "epochs"
         | "device"
         | "compile"

@@ -23,9 +23,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
                 trtllm::flag(&names::snake(k), v, &mut o);
             }
         }
-        if let Some(n) = s.get("num_instances") {
-            o.int(Field::Replicas, n);
-        }
+        o.int_at(Field::Replicas, s, &["num_instances"]);
         let body: Vec<_> = s
             .map()
             .iter()

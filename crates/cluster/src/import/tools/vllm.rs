@@ -3,7 +3,6 @@
 use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::json;
-use crate::import::names;
 use crate::import::value::{Node, Value};
 
 /// Flags of which `argparse` accepts a prefix.
@@ -57,15 +56,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "gpu_memory_utilization" => out.float(Field::GpuMemoryShare, node),
         "kv_cache_dtype" => super::kv(out, node),
         "dtype" => super::precision(out, node),
-        "quantization" | "q" => {
-            if let Some(t) = node.text() {
-                if let Some(w) = names::weights(&t) {
-                    out.set(Field::WeightsPrecision, w, node.line);
-                }
-                out.set(Field::Quantization, t, node.line);
-            }
-            true
-        }
+        "quantization" | "q" => super::quantization(out, node),
         "load_in_low_bit" => {
             if let Some(t) = node.text() {
                 let word = match t.as_str() {
