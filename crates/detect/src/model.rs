@@ -167,8 +167,6 @@ pub struct Limits {
     pub min_nodes: Option<u64>,
     /// Accounts, groups or QOS that may use the partition, if it is restricted.
     pub allowed: Vec<String>,
-    /// Whether it is the default partition.
-    pub is_default: bool,
     /// `UP`, or the state in which no jobs start.
     pub state: Option<String>,
 }

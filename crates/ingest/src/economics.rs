@@ -3,8 +3,6 @@
 
 /// Number of tokens to which costs and times refer.
 pub const TRILLION: f64 = 1e12;
-/// CO2 emissions in kg per kWh. TensorPrimat's value, to keep records comparable.
-pub const CO2_KG_PER_KWH: f64 = 0.5;
 /// Share of the memory that a larger batch may fill, as assumed by TensorPrimat.
 const MAX_MEMORY_SHARE: f64 = 0.9;
 
@@ -41,8 +39,6 @@ pub fn utilization_from_flops(
 pub struct Cost {
     /// Tokens per dollar.
     pub tokens_per_dollar: f64,
-    /// Hours per 1e12 tokens.
-    pub hours_per_trillion_tokens: f64,
     /// Dollars per 1e12 tokens.
     pub cost_per_trillion_tokens: f64,
 }
@@ -50,27 +46,21 @@ pub struct Cost {
 /// Cost of a run whose accelerators together cost `usd_per_hour`.
 #[must_use]
 pub fn cost(tokens_per_second: f64, usd_per_hour: f64) -> Cost {
-    let hours = hours(tokens_per_second, TRILLION);
     Cost {
         tokens_per_dollar: tokens_per_second * 3600.0 / usd_per_hour,
-        hours_per_trillion_tokens: hours,
-        cost_per_trillion_tokens: hours * usd_per_hour,
+        cost_per_trillion_tokens: hours(tokens_per_second, TRILLION) * usd_per_hour,
     }
 }
 
 /// Energy spent on tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Energy {
-    /// Power of all accelerators, kW.
-    pub total_power_kw: f64,
     /// Tokens per watt-hour.
     pub tokens_per_watt_hour: f64,
     /// Kilowatt-hours per 1e12 tokens.
     pub kwh_per_trillion_tokens: f64,
     /// Cost of electricity in dollars per 1e12 tokens.
     pub energy_cost_per_trillion: f64,
-    /// CO2 emissions in kg per 1e12 tokens.
-    pub co2_kg_per_trillion_tokens: f64,
 }
 
 /// Energy of a run whose accelerators together draw `watts`.
@@ -78,11 +68,9 @@ pub struct Energy {
 pub fn energy(tokens_per_second: f64, watts: f64, usd_per_kwh: f64) -> Energy {
     let kwh = hours(tokens_per_second, TRILLION) * watts / 1000.0;
     Energy {
-        total_power_kw: watts / 1000.0,
         tokens_per_watt_hour: tokens_per_second * 3600.0 / watts,
         kwh_per_trillion_tokens: kwh,
         energy_cost_per_trillion: kwh * usd_per_kwh,
-        co2_kg_per_trillion_tokens: kwh * CO2_KG_PER_KWH,
     }
 }
 
@@ -95,8 +83,6 @@ pub struct MemoryUse {
     pub gb_per_million_tokens: f64,
     /// Unused memory, GB.
     pub headroom_gb: f64,
-    /// Unused memory, in percent of the total.
-    pub headroom_percent: f64,
     /// Largest batch in sequences per accelerator that fills 90 % of the memory, assuming that all memory scales with
     /// the batch.
     pub potential_batch: f64,
@@ -109,28 +95,7 @@ pub fn memory(used_gb: f64, total_gb: f64, batch: f64, sequence: f64) -> MemoryU
         utilization_percent: used_gb / total_gb * 100.0,
         gb_per_million_tokens: used_gb / (batch * sequence) * 1e6,
         headroom_gb: total_gb - used_gb,
-        headroom_percent: (total_gb - used_gb) / total_gb * 100.0,
         potential_batch: (total_gb * MAX_MEMORY_SHARE / (used_gb / batch)).floor(),
-    }
-}
-
-/// Scaling efficiency of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scaling {
-    /// Tokens per second of the same number of independent accelerators.
-    pub ideal_throughput: f64,
-    /// Measured throughput, in percent of the ideal.
-    pub efficiency_percent: f64,
-}
-
-/// Scaling efficiency relative to `single_accelerator_rate`, the tokens per second of a single accelerator in a run
-/// **by itself**. TensorPrimat uses the rate per accelerator of the same run, with which the efficiency is
-/// always 100 %.
-#[must_use]
-pub fn scaling(tokens_per_second: f64, gpus: f64, single_accelerator_rate: f64) -> Scaling {
-    Scaling {
-        ideal_throughput: single_accelerator_rate * gpus,
-        efficiency_percent: tokens_per_second / (single_accelerator_rate * gpus) * 100.0,
     }
 }
 

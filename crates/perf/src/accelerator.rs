@@ -177,8 +177,6 @@ pub struct Accelerator {
     pub mem_bw: f64,
     /// Number of independent matrix cores that a wave of tiles fills: SMs, CUs, MXUs.
     pub cores: f64,
-    /// Last-level cache, bytes.
-    pub cache_bytes: f64,
     /// Thermal design power, W, if published.
     pub tdp_w: Option<f64>,
     /// Scale-up bandwidth per accelerator, bytes/s, one way.
@@ -209,7 +207,6 @@ impl Default for Accelerator {
             usable_share: 1.0,
             mem_bw: 2.039e12,
             cores: 108.0,
-            cache_bytes: 40e6,
             tdp_w: Some(400.0),
             link_bw: 300e9,
             domain: 8.0,

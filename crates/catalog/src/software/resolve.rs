@@ -249,7 +249,6 @@ impl Software {
                 value: change.format_value(),
                 tuned: None,
                 since: None,
-                on_device: false,
                 family: None,
                 source: "not documented; assumed to be as in most software of this kind".to_owned(),
                 confidence: super::Confidence::Assumed,
@@ -280,7 +279,6 @@ impl Software {
                 value: stated.default.format_value(),
                 tuned: stated.tuned.map(|tuned| tuned.format_value()),
                 since: release,
-                on_device: place == StatementScope::Device,
                 family: (family.id != self.family.id).then(|| family.id.clone()),
                 source: source.text.clone(),
                 confidence: source.confidence,
@@ -317,8 +315,6 @@ pub struct TraitRow {
     pub tuned: Option<String>,
     /// First release with this value. `None` if it has always applied, as far as known.
     pub since: Option<String>,
-    /// Whether the value depends on the device.
-    pub on_device: bool,
     /// Base family that states the value. `None` if it is stated by the family itself or assumed.
     pub family: Option<String>,
     /// Source.

@@ -127,10 +127,6 @@ pub struct Partition {
     pub limits: Limits,
     /// All its nodes, as a host list.
     pub list: String,
-    /// Number of its nodes.
-    pub total_nodes: Option<u32>,
-    /// Generic resources, summed over all its nodes.
-    pub tres: Vec<Gres>,
 }
 
 /// Parses the output of `scontrol show partition`.
@@ -158,12 +154,9 @@ pub fn partitions(text: &str) -> Vec<Partition> {
                     max_nodes: field("MaxNodes").and_then(slurm_time::count),
                     min_nodes: field("MinNodes").and_then(|number| number.parse().ok()).filter(|least| *least > 1),
                     allowed,
-                    is_default: field("Default") == Some("YES"),
                     state: field("State").map(clean),
                 },
                 list: field("Nodes").unwrap_or("").to_owned(),
-                total_nodes: field("TotalNodes").and_then(|number| number.parse().ok()),
-                tres: slurm_gres::parse_tres(field("TRES").unwrap_or("")),
             })
         })
         .collect()

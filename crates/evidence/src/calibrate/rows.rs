@@ -5,7 +5,6 @@ use atlas_core::math;
 use std::collections::BTreeMap;
 
 use super::bench::{RowPredictor, model_of};
-use super::figure::Figure;
 use super::intake::json;
 use super::misstated;
 use super::observation::{Measured, Observation};
@@ -137,15 +136,6 @@ pub fn resolve(bench: &RowPredictor<'_>, observed: &Observation) -> Result<(Row,
     let documents = documents.merged_over(json(&bench.target.document), base, own);
     let found = RowScenario::resolve(documents, catalog)?;
     Ok((row, found))
-}
-
-/// The metric that measures speed: throughput, or the time per output token if the request rate, and thus the
-/// throughput, is given.
-#[must_use]
-pub fn speed_metric(row: &Observation) -> Option<(Figure, Measured)> {
-    let offered = row.number("request_rate").is_some();
-    let figures = if offered { &[Figure::TpotMs][..] } else { &[Figure::TokensPerSec, Figure::TpotMs] };
-    figures.iter().find_map(|figure| Some((*figure, figure.measured(row)?)))
 }
 
 /// Variance of the logarithm of a measured value, from its given spread.

@@ -41,8 +41,6 @@ impl Prompt {
 pub struct PrefixCacheHits {
     /// Share of prompt tokens found in any tier.
     pub share: f64,
-    /// Shares of the earlier turns found in device memory and in each slower tier.
-    pub tier_shares: [f64; 4],
     /// Time to load the part in slower tiers, s.
     pub loading: f64,
 }
@@ -90,7 +88,7 @@ pub fn prefix_cache_hits(
         .filter(|(share, _)| **share > 0.0)
         .map(|(share, tier)| share * prompt.history * token / tier.bandwidth.max(1e6))
         .sum();
-    PrefixCacheHits { share: (common + earlier * prompt.history) / input.isl.max(1.0), tier_shares, loading }
+    PrefixCacheHits { share: (common + earlier * prompt.history) / input.isl.max(1.0), loading }
 }
 
 /// Share of the earlier turns that a replica holds, if it serves every turn with probability `served`.

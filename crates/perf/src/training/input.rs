@@ -77,12 +77,6 @@ impl Plan {
             full_share: mix(self.full_share, to.full_share),
         }
     }
-
-    /// Number of layers recomputed in full, in a model of `depth` layers.
-    #[must_use]
-    pub fn full_layers(&self, depth: f64) -> f64 {
-        self.full_share * depth
-    }
 }
 
 /// When fully sharded weights are gathered and resharded, and their gradients reduced.

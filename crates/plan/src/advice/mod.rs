@@ -12,7 +12,7 @@ mod trial;
 pub use rules::rules;
 
 use crate::engine;
-use crate::estimate::{Direction, Estimate, Metric, MetricId, Verdict};
+use crate::estimate::{Direction, Estimate, Metric, MetricId};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
@@ -152,8 +152,6 @@ pub struct Advice {
     pub fixes: bool,
     /// Tokens per second with the changes.
     pub rate: f64,
-    /// Verdict with the changes: always one that can run.
-    pub after_verdict: Verdict,
 }
 
 impl Advice {

@@ -86,11 +86,11 @@ impl<'a> Trial<'a> {
         let (scenario, _) = self.try_changes(&changes)?;
         let estimate = &self.turned;
         let after = (metric.get)(estimate, &scenario);
-        let (rate, after_verdict) = (estimate.total.tokens_per_sec, verdict(estimate));
+        let rate = estimate.total.tokens_per_sec;
         let gain = gain(metric, before, after);
         // Reject changes that the software does not support, unless it does not support the scenario either.
         let supported = scenario.software_supports(&scenario.base) || !ran;
-        let runs = after_verdict.fits()
+        let runs = verdict(estimate).fits()
             && supported
             && !(spacious && is_tight(estimate))
             && !exceeds_weight_memory(estimate, held, &scenario)
@@ -109,7 +109,6 @@ impl<'a> Trial<'a> {
             latency_losses,
             fixes,
             rate,
-            after_verdict,
         })
     }
 

@@ -79,7 +79,6 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
         usable_share: sheet.memory.usable_gib.map_or(1.0, |usable| usable / sheet.memory.gb),
         mem_bw: positive(sheet.memory.bw_gbytes_per_sec).unwrap_or(0.0) * 1e9,
         cores: positive(sheet.cores).unwrap_or(1.0),
-        cache_bytes: positive(sheet.cache_mb).unwrap_or(0.0) * 1e6,
         tdp_w: positive(sheet.tdp_w),
         link_bw: scale_up
             .and_then(|link| positive(link.bw_gbytes_per_sec))

@@ -1,4 +1,4 @@
-//! Confidence intervals of simulated means: independent replications, batch means, paired differences.
+//! Confidence intervals of simulated means: independent replications, paired differences.
 
 use super::statistics::Tally;
 use atlas_core::statistics::student_quantile;
@@ -62,20 +62,6 @@ pub fn compare(
     difference
 }
 
-/// Returns the confidence interval of the mean of one long, correlated series, by the method of batch means (Law,
-/// section 9.5.3): batches much longer than the correlation are approximately independent. Observations left over after
-/// the last full batch are ignored.
-pub fn batch_means(series: &[f64], batches: usize, level: f64) -> Interval {
-    let length = series.len() / batches.max(1);
-    let mut tally = Tally::default();
-    if length > 0 {
-        for batch in series.chunks_exact(length).take(batches) {
-            tally.add(batch.iter().sum::<f64>() / length as f64);
-        }
-    }
-    Interval::of(&tally, level)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,7 +95,5 @@ mod tests {
     fn one_replication_gives_an_infinite_width() {
         let [only] = replicate(0, 1, 0.95, |_| [4.0]);
         assert_eq!((only.mean, only.half_width), (4.0, f64::INFINITY));
-        assert_eq!(batch_means(&[], 10, 0.95).half_width, f64::INFINITY);
-        assert!(batch_means(&[1.0, 3.0, 1.0, 3.0], 2, 0.95).covers(2.0));
     }
 }

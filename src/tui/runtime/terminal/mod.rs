@@ -30,7 +30,6 @@ use crate::tui::widgets::graphics::{self, Graphics, Images};
 const ENTER: &[u8] = b"\x1b[?1049h";
 /// Enables reports of clicks and the wheel, with coordinates of any size. Motion (1002, 1003) would flood a slow link.
 const MOUSE_ON: &[u8] = b"\x1b[?1000h\x1b[?1006h";
-const MOUSE_OFF: &[u8] = b"\x1b[?1006l\x1b[?1000l";
 const PASTE_ON: &[u8] = b"\x1b[?2004h";
 const PASTE_OFF: &[u8] = b"\x1b[?2004l";
 /// Resets every mode that may be set, even if the last frame was cut off: the synchronized update, colors, mouse,
@@ -254,14 +253,6 @@ impl Screen {
     /// Makes the next frame a full one, for Ctrl-L, because another program may have written to the terminal.
     pub fn repaint(&mut self) {
         self.painter.forget();
-    }
-
-    /// Turns reports of clicks and the wheel on or off, with the next frame.
-    pub fn set_mouse(&mut self, on: bool) {
-        if self.mouse != on {
-            self.mouse = on;
-            self.painter.writer_mut().push_ahead(if on { MOUSE_ON } else { MOUSE_OFF });
-        }
     }
 
     /// Turns bracketed paste on or off, with the next frame. It is on while a text field is open, so that a pasted

@@ -10,7 +10,6 @@ fn llama_3_1_405b_mfu_is_near_the_published_value() {
         tdp_w: Some(700.0),
         mem_bw: 3.35e12,
         cores: 132.0,
-        cache_bytes: 50e6,
         link_bw: 450e9,
         nic_bw: 50e9,
         ..Accelerator::default()

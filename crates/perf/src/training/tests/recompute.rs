@@ -163,7 +163,7 @@ fn stated_layers_are_recomputed_in_full_and_no_others() {
         (2.0 * (half.step_seconds - none.step_seconds) / (full.step_seconds - none.step_seconds) - 1.0).abs() < 0.01
     );
     assert!((2.0 * half.memory.activations / (none.memory.activations + full.memory.activations) - 1.0).abs() < 1e-9);
-    assert_eq!(half.recompute.full_layers(depth), depth / 2.0);
+    assert_eq!(half.recompute.full_share * depth, depth / 2.0);
     assert_eq!(half.recompute.mode, Recompute::None);
     // The other layers recompute cheap operators if selective recomputation is requested.
     let selective = at(Recompute::Selective, Count::floor(depth / 2.0));
@@ -172,5 +172,5 @@ fn stated_layers_are_recomputed_in_full_and_no_others() {
     let mut small = TrainingInput { recompute_layers: Some(Count::new(3)), seq: 65_536.0, ..base };
     small.accelerator.mem_bytes = 40e9;
     let e = estimate(&small, &c);
-    assert!(!e.fits && (e.recompute.full_layers(depth) - 3.0).abs() < 1e-12);
+    assert!(!e.fits && (e.recompute.full_share * depth - 3.0).abs() < 1e-12);
 }
