@@ -14,7 +14,7 @@ use super::{pick, run_with_progress, save};
 use atlas_config::library::Library;
 use atlas_plan::simulation::config::{Config, Pair, Subject};
 use atlas_plan::simulation::scale::{Curve, LIMIT, StudySubject, curve};
-use atlas_plan::simulation::{Gauge, Options};
+use atlas_plan::simulation::{Options, RunsProgress};
 use atlas_report::chart::{drawing, png, svg, text};
 use atlas_report::simulation::plots::Chart;
 use atlas_report::simulation::scale as described;
@@ -123,7 +123,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         Mode::Both => &[Work::Fixed, Work::PerAccelerator],
     };
     let runs = config.options.replications() + u32::from(parts.is_none());
-    let gauge = Gauge::of((works.len() * args.nodes.len()) as u32 * runs);
+    let gauge = RunsProgress::of((works.len() * args.nodes.len()) as u32 * runs);
     let curves = run_with_progress(&gauge, Duration::from_millis(500), "simulated", || {
         let one = |work: &Work| {
             curve(&base, library.catalog(), &args.nodes, *work, args.threshold, &config.options, &gauge)

@@ -22,7 +22,7 @@ use atlas_plan::simulation::config::{Config, Pair, Subject};
 use atlas_plan::simulation::plan::Work;
 use atlas_plan::simulation::predecessor::Predecessor;
 use atlas_plan::simulation::words::Window;
-use atlas_plan::simulation::{Gauge, Measured, Options, Outcome, Plan, Problems, goodput, run as simulated};
+use atlas_plan::simulation::{Measured, Options, Outcome, Plan, Problems, RunsProgress, goodput, run as simulated};
 use atlas_report::simulation as described;
 use atlas_report::{Format, serialized};
 
@@ -177,7 +177,7 @@ fn scaling(args: &Args) -> color_eyre::Result<scale::Args> {
 fn simulate_locally(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Vec<Answer>> {
     let runs: u32 = configs.iter().map(|config| 1 + config.options.replications()).sum();
     let studies = configs.iter().filter(|config| config.options.wants_goodput()).count() as u32;
-    let gauge = Gauge::of(runs + 2 * studies);
+    let gauge = RunsProgress::of(runs + 2 * studies);
     run_with_progress(&gauge, Duration::from_millis(500), "simulated", || {
         let mut answers = Vec::new();
         for config in configs {
@@ -256,7 +256,7 @@ struct Planned {
 }
 
 /// Builds the plan of a configuration.
-fn planned(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> color_eyre::Result<Planned> {
+fn planned(config: &Config, args: &Args, library: &Library, gauge: &RunsProgress) -> color_eyre::Result<Planned> {
     let window = args.window;
     let mut options = config.options.clone();
     let plan = match &config.subject {
@@ -281,7 +281,7 @@ fn planned(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> co
 
 impl Planned {
     /// Runs the plan in this process, including its goodput study.
-    fn answer(self, gauge: &Gauge) -> color_eyre::Result<Answer> {
+    fn answer(self, gauge: &RunsProgress) -> color_eyre::Result<Answer> {
         let Planned { config, plan, options } = self;
         let outcome = simulated(&plan, gauge).map_err(|problems| {
             if !gauge.cancelled() {

@@ -35,13 +35,13 @@ impl Cancelable for Gauge {
     }
 }
 
-impl Cancelable for simulation::Gauge {
+impl Cancelable for simulation::RunsProgress {
     fn progress(&self) -> (u64, u64) {
         ((self.share() * 1000.0) as u64, 1000)
     }
 
     fn cancel(&self) {
-        simulation::Gauge::cancel(self);
+        simulation::RunsProgress::cancel(self);
     }
 
     fn template(&self, what: &str) -> String {

@@ -19,7 +19,7 @@ use atlas_plan::simulation::config::{Config, Pair, Subject};
 use atlas_plan::simulation::jobs;
 use atlas_plan::simulation::jobs::Job;
 use atlas_plan::simulation::words::Span;
-use atlas_plan::simulation::{Gauge, Measured, Options, Plan, Problems, run as simulated};
+use atlas_plan::simulation::{Measured, Options, Plan, Problems, RunsProgress, run as simulated};
 use atlas_report::simulation::jobs as report;
 use atlas_report::{Format, serialized};
 use atlas_sim::cluster;
@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
     if args.trace.is_some() {
         return Err(Failure::usage(["--trace supports only one job; use its target and workload"]).into());
     }
-    let gauge = Gauge::of(jobs.jobs.len() as u32 + 1);
+    let gauge = RunsProgress::of(jobs.jobs.len() as u32 + 1);
     let (input, sizes, out) = run_with_progress(&gauge, Duration::from_millis(500), "simulated", || {
         let (input, sizes) = input(jobs, config, library, &gauge)?;
         let out = gauge
@@ -145,7 +145,7 @@ fn input(
     jobs: &jobs::Config,
     config: &Config,
     library: &Library,
-    gauge: &Gauge,
+    gauge: &RunsProgress,
 ) -> color_eyre::Result<(cluster::Input, Vec<u32>)> {
     let target = jobs.cluster.target.as_deref().map(|name| library.target(name)).transpose().map_err(Failure::from)?;
     let per_node = target.map_or(Count::ONE, |target| target.accelerators_per_node);
@@ -223,7 +223,7 @@ fn step(
     let scenario = scenario(library, &pair).map_err(|error| error.to_string())?;
     let options = Options { steps: config.options.steps.or(Some(3)), replications: None, ..config.options.clone() };
     let plan = Plan::of(job.name.clone(), &scenario, &options, None).map_err(|problems| problems.0.join("; "))?;
-    let outcome = simulated(&plan, &Gauge::of(1)).map_err(|problems| problems.0.join("; "))?;
+    let outcome = simulated(&plan, &RunsProgress::of(1)).map_err(|problems| problems.0.join("; "))?;
     match outcome.first {
         Measured::Training(m) => {
             let load = &m.output.load;

@@ -15,7 +15,7 @@ use atlas_core::units;
 use atlas_document::fingerprint::fingerprint;
 use atlas_plan::simulation::config::Config;
 use atlas_plan::simulation::part::{RunFigures, figures};
-use atlas_plan::simulation::{Gauge, Plan};
+use atlas_plan::simulation::{Plan, RunsProgress};
 
 /// Options, each with a value, that are not passed to the tasks.
 const LOCAL_OPTIONS: [&str; 3] = ["--format", "--trace", "--window"];
@@ -28,7 +28,7 @@ struct Plans {
 
 impl Plans {
     fn of(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Plans> {
-        let gauge = Gauge::default();
+        let gauge = RunsProgress::default();
         let plans: Vec<Planned> =
             configs.iter().map(|config| planned(config, args, library, &gauge)).collect::<Result<_, _>>()?;
         let mut text = env!("CARGO_PKG_VERSION").to_owned();
@@ -63,7 +63,7 @@ pub(super) fn part(part: &Part, args: &Args, configs: &[Config], library: &Libra
             }
             // Replication 0 is computed by the submitting process.
             let number = |item: u64| u32::try_from(item - of_plan.start + 1);
-            let gauge = Gauge::of((to - from) as u32);
+            let gauge = RunsProgress::of((to - from) as u32);
             for run in figures(plan, number(from)?..number(to)?, &gauge).map_err(refused)? {
                 writeln!(out, "{index} {}", run.line())?;
             }
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_e
         return Ok(None);
     }
     // Computed before the submission, so that a plan that cannot run is rejected here.
-    let gauge = Gauge::of(all.plans.len() as u32);
+    let gauge = RunsProgress::of(all.plans.len() as u32);
     let answers = run_with_progress(&gauge, Duration::from_millis(500), "simulated", || {
         all.plans
             .into_iter()
@@ -115,7 +115,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_e
 }
 
 /// Runs the first replication of a plan; the others are merged into its answer.
-fn run_first_replication(planned: Planned, gauge: &Gauge) -> color_eyre::Result<Answer> {
+fn run_first_replication(planned: Planned, gauge: &RunsProgress) -> color_eyre::Result<Answer> {
     let replications = planned.plan.replications;
     let alone = Planned { plan: Plan { replications: 1, ..planned.plan }, ..planned };
     let mut answer = alone.answer(gauge)?;

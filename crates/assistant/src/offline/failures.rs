@@ -3,7 +3,7 @@
 use atlas_config::Mode;
 use atlas_core::units;
 use atlas_plan::knob::{Knob, KnobValues as _};
-use atlas_plan::simulation::Gauge;
+use atlas_plan::simulation::RunsProgress;
 use atlas_plan::simulation::goodput::{SHARES, study};
 use atlas_plan::simulation::options::Options;
 use atlas_plan::simulation::plan::{Plan, Work};
@@ -44,7 +44,7 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
         return Err(Refusal::Nothing("there is no training run to simulate".to_owned()));
     };
     let rate = case.estimate.total.tokens_per_sec;
-    let found = study(work, rate, &options, &Gauge::default()).map_err(refused)?;
+    let found = study(work, rate, &options, &RunsProgress::default()).map_err(refused)?;
     let input = &found.input;
     let time = units::duration;
     reply.push_text(format!(

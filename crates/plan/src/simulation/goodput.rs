@@ -4,7 +4,7 @@ use atlas_core::units;
 
 use super::options::Options;
 use super::training::Work;
-use super::{Gauge, Problems};
+use super::{Problems, RunsProgress};
 use atlas_perf::training::adapters::trained_params;
 use atlas_sim::kernel::replication::replicate;
 use atlas_sim::kernel::{Distribution, Interval};
@@ -81,7 +81,7 @@ fn check_event_limit(input: &Input, replications: u32) -> Result<(), Problems> {
 /// # Errors
 ///
 /// All invalid or contradictory options.
-pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge) -> Result<Study, Problems> {
+pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &RunsProgress) -> Result<Study, Problems> {
     let mut notes = Vec::new();
     let mut assumed = |name: &str, value: String| notes.push(format!("assumed: {name} {value}"));
     let mtbf = options.mtbf.map_or_else(

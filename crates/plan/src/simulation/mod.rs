@@ -15,18 +15,18 @@
 //! * [`scale`] – strong and weak scaling
 //! * [`jobs`] – several jobs and a scheduler
 //! * [`replay`] – replay of a recorded step on other hardware
-//! * [`gauge`] – progress of all runs
+//! * [`progress`] – progress of all runs
 
 pub mod bottleneck;
 pub mod config;
 mod fields;
-pub mod gauge;
 pub mod goodput;
 pub mod jobs;
 pub mod options;
 pub mod part;
 pub mod plan;
 pub mod predecessor;
+pub mod progress;
 pub mod replay;
 pub mod scale;
 pub mod serving;
@@ -36,9 +36,9 @@ pub mod words;
 
 use atlas_sim::kernel::{Interval, Progress, Tally};
 use bottleneck::Bottleneck;
-pub use gauge::Gauge;
 pub use options::Options;
 pub use plan::Plan;
+pub use progress::RunsProgress;
 use serde::Serialize;
 
 /// Confidence level of all intervals.
@@ -156,7 +156,7 @@ struct Run {
 /// # Errors
 ///
 /// All invalid values of the plan, or if it was canceled before the first run.
-pub fn run(plan: &Plan, gauge: &Gauge) -> Result<Outcome, Problems> {
+pub fn run(plan: &Plan, gauge: &RunsProgress) -> Result<Outcome, Problems> {
     let runs = gauge.each(plan.replications, |number, progress| one(plan, number, progress));
     let mut runs = runs.into_iter().collect::<Result<Vec<Run>, Problems>>()?.into_iter();
     let Some((first, measured)) =

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Gauge, Outcome, Plan, Problems, one};
+use super::{Outcome, Plan, Problems, RunsProgress, one};
 
 /// Metrics of one run, without its full measurements.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +38,7 @@ impl RunFigures {
 /// # Errors
 ///
 /// All invalid values of the plan, or if the runs were canceled.
-pub fn figures(plan: &Plan, numbers: Range<u32>, gauge: &Gauge) -> Result<Vec<RunFigures>, Problems> {
+pub fn figures(plan: &Plan, numbers: Range<u32>, gauge: &RunsProgress) -> Result<Vec<RunFigures>, Problems> {
     let runs = gauge.each(numbers.len() as u32, |index, progress| {
         let number = numbers.start + index;
         let run = one(plan, number, progress)?;
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn partial_runs_joined_equal_a_single_run() {
         let catalog = &atlas_catalog::Catalog::built_in();
-        let gauge = Gauge::default();
+        let gauge = RunsProgress::default();
         let options = super::super::Options { jitter: Some(0.1), ..super::super::Options::default() };
         let predecessor = Predecessor::preset("small").unwrap();
         let plan = Plan { replications: 5, ..predecessor.plan(catalog, &options, None, &gauge).unwrap() };

@@ -6,7 +6,7 @@ use super::plan::Plan;
 use super::predecessor::Predecessor;
 use super::training::Parts;
 use super::words::ArrivalsWord;
-use super::{Cost, Gauge, Measured, Problems, run};
+use super::{Cost, Measured, Problems, RunsProgress, run};
 use crate::engine;
 use crate::estimate::Verdict;
 use crate::knob::{Knob, Overrides, Setting};
@@ -91,7 +91,7 @@ pub fn curve(
     work: Work,
     limit: f64,
     options: &Options,
-    gauge: &Gauge,
+    gauge: &RunsProgress,
 ) -> Result<Curve, Problems> {
     let mut nodes = nodes.to_vec();
     sort::numbers(&mut nodes);
@@ -122,7 +122,7 @@ enum SizeError {
     AllSizes(Problems),
 }
 
-fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
+fn answer(plan: &Plan, gauge: &RunsProgress) -> Result<Answer, String> {
     let outcome = run(plan, gauge).map_err(|problems| problems.0.join("; "))?;
     if outcome.cancelled {
         return Err("interrupted".to_owned());
@@ -162,7 +162,7 @@ fn predecessor(
     nodes: f64,
     work: Work,
     options: &Options,
-    gauge: &Gauge,
+    gauge: &RunsProgress,
 ) -> (f64, Result<Plan, SizeError>) {
     let mut here = config.clone();
     here.training.num_nodes = nodes;

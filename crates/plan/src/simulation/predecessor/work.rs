@@ -11,7 +11,7 @@ use crate::engine::datasheet;
 use crate::simulation::options::Options;
 use crate::simulation::plan::{Plan, Work, inapplicable_options, too_many, training_work};
 use crate::simulation::words::Window;
-use crate::simulation::{Gauge, Problems};
+use crate::simulation::{Problems, RunsProgress};
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
 use atlas_perf::accelerator::{Accelerator, Precision};
@@ -173,7 +173,7 @@ impl Predecessor {
         catalog: &Catalog,
         options: &Options,
         window: Option<Window>,
-        gauge: &Gauge,
+        gauge: &RunsProgress,
     ) -> Result<Plan, Problems> {
         let mut problems = inapplicable_options(options, Mode::Training);
         let system = self.system(catalog)?;

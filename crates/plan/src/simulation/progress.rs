@@ -8,7 +8,7 @@ use atlas_sim::kernel::Progress;
 
 /// Progress of several runs; shared between the runs and callers that monitor or cancel them.
 #[derive(Debug, Default)]
-pub struct Gauge {
+pub struct RunsProgress {
     cancelled: AtomicBool,
     /// Number of announced runs, and number of completed runs.
     total: AtomicU32,
@@ -17,11 +17,11 @@ pub struct Gauge {
     running: Mutex<Vec<std::sync::Arc<Progress>>>,
 }
 
-impl Gauge {
-    /// Creates a gauge for `total` runs.
+impl RunsProgress {
+    /// Creates the progress of `total` runs.
     #[must_use]
-    pub fn of(total: u32) -> Gauge {
-        Gauge { total: AtomicU32::new(total), ..Gauge::default() }
+    pub fn of(total: u32) -> RunsProgress {
+        RunsProgress { total: AtomicU32::new(total), ..RunsProgress::default() }
     }
 
     /// Completed share of all runs.
@@ -78,16 +78,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gauge_returns_results_in_order_and_its_share_ends_at_one() {
-        let gauge = Gauge::of(20);
+    fn results_are_in_order_and_the_share_ends_at_one() {
+        let gauge = RunsProgress::of(20);
         let answers = gauge.each(20, |number, _| number * number);
         assert_eq!(answers, (0..20).map(|n| n * n).collect::<Vec<_>>());
         assert!((gauge.share() - 1.0).abs() < 1e-12);
     }
 
     #[test]
-    fn cancelled_gauge_runs_only_the_first_item_with_cancelled_progress() {
-        let gauge = Gauge::of(5);
+    fn after_cancellation_only_the_first_item_runs_with_cancelled_progress() {
+        let gauge = RunsProgress::of(5);
         gauge.cancel();
         assert_eq!(gauge.each(5, |_, progress| progress.cancelled()), [true]);
     }
