@@ -151,7 +151,7 @@ mod tests {
             let scenario = Scenario::resolve(&parts, &overrides).unwrap();
             let detail = estimate(&scenario).detail.unwrap();
             let host = detail.time.part("host") / detail.time.total();
-            (detail.serving.unwrap().tpot_ms[0], host)
+            (detail.serving.unwrap().tpot_ms.mean, host)
         };
         // Without accepted drafts, the time of a token is that of a step.
         let step = |method: &str, params: &str, engine: &str| {
