@@ -183,7 +183,7 @@ fn enter_applies_the_point_and_reproduces_its_plotted_value() {
         let start = h.app.now.clone();
         h.keys(keys);
         let curves = h.curves();
-        let place = sweep::cursor(&h.app, &curves);
+        let place = sweep::cursor(&h.app.sweep, &curves);
         let cell = curves.curves[0].1.cells[curves.point(place)];
         let (setup, candidate) = sweep::reading(&h.app, &curves).unwrap();
         assert_eq!(candidate.estimate.total.tokens_per_sec, cell.value, "{keys}: the reading is the point's");

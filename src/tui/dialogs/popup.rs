@@ -1,5 +1,7 @@
 //! Draws dialogs over the screen: the finder, the palette, the list of tours, the diff before writing.
 
+use std::sync::Arc;
+
 use ratatui::layout::Rect;
 
 use crate::demo::Demo;
@@ -16,7 +18,7 @@ fn area(app: &App) -> Rect {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(70);
     let wanted = match &app.overlay {
-        Some(Overlay::Demos { .. }) => u16::try_from(tour_lines(app).len() + 2).unwrap_or(u16::MAX),
+        Some(Overlay::Demos { .. }) => u16::try_from(tour_lines(&app.demos).len() + 2).unwrap_or(u16::MAX),
         _ => 20,
     };
     let height = rows.saturating_sub(4).min(wanted);
@@ -36,7 +38,7 @@ pub fn popup_row(app: &App, column: u16, row: u16) -> Option<usize> {
     let (heading, cursor) = match &app.overlay {
         Some(Overlay::Finder(finder)) => (2, finder.cursor),
         Some(Overlay::Palette(palette)) => (2, palette.cursor),
-        Some(Overlay::Demos { cursor }) => (0, tour_line(app, *cursor)),
+        Some(Overlay::Demos { cursor }) => (0, tour_line(&app.demos, *cursor)),
         _ => return None,
     };
     if !area.contains((column, row).into()) {
@@ -47,7 +49,7 @@ pub fn popup_row(app: &App, column: u16, row: u16) -> Option<usize> {
     let row = usize::from(line) + scroll;
     match &app.overlay {
         // A click on a heading has no effect.
-        Some(Overlay::Demos { .. }) => match tour_lines(app).get(row)? {
+        Some(Overlay::Demos { .. }) => match tour_lines(&app.demos).get(row)? {
             TourLine::Tour(index, _) => Some(*index),
             TourLine::Heading(_) => Some(usize::MAX),
         },
@@ -148,10 +150,10 @@ enum TourLine<'a> {
 }
 
 /// Returns the tours; those with a section are at the end, under its heading.
-fn tour_lines(app: &App) -> Vec<TourLine<'_>> {
+fn tour_lines(demos: &[Arc<Demo>]) -> Vec<TourLine<'_>> {
     let mut section = None;
     let mut lines = Vec::new();
-    for (index, demo) in app.demos.iter().enumerate() {
+    for (index, demo) in demos.iter().enumerate() {
         if demo.section.as_deref() != section {
             section = demo.section.as_deref();
             lines.extend(section.map(TourLine::Heading));
@@ -162,9 +164,9 @@ fn tour_lines(app: &App) -> Vec<TourLine<'_>> {
 }
 
 /// Returns the line of a tour.
-fn tour_line(app: &App, tour: usize) -> usize {
+fn tour_line(demos: &[Arc<Demo>], tour: usize) -> usize {
     let is = |line: &TourLine<'_>| matches!(line, TourLine::Tour(index, _) if *index == tour);
-    tour_lines(app).iter().position(is).unwrap_or_default()
+    tour_lines(demos).iter().position(is).unwrap_or_default()
 }
 
 /// Draws the list of tours.
@@ -172,9 +174,9 @@ pub(in crate::tui) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
     let area = area(app);
     canvas.clear(area);
     let inner = canvas.frame(area, "Guided tours", "Enter plays, Esc closes", true);
-    let (room, scroll) = window(app, 0, tour_line(app, cursor));
+    let (room, scroll) = window(app, 0, tour_line(&app.demos, cursor));
     let (text, dim, heading) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Heading));
-    for (y, line) in (inner.y..inner.y + room).zip(tour_lines(app).into_iter().skip(scroll)) {
+    for (y, line) in (inner.y..inner.y + room).zip(tour_lines(&app.demos).into_iter().skip(scroll)) {
         let (index, demo) = match line {
             TourLine::Tour(index, demo) => (index, demo),
             TourLine::Heading(section) => {

@@ -74,7 +74,7 @@ fn scenario(app: &App) -> String {
 fn verdict(app: &App) -> Vec<String> {
     match (&app.answer.outcome, app.answer.detail()) {
         (Err(complaint), _) => vec![format!("No estimate: {complaint}")],
-        (_, Some(detail)) => vec![results::verdict(app, detail).1, detail.limits.describe()],
+        (_, Some(detail)) => vec![results::verdict(&app.glyphs, detail).1, detail.limits.describe()],
         _ => Vec::new(),
     }
 }
@@ -137,7 +137,7 @@ fn overlay(app: &App) -> Option<String> {
             );
             let why = seek.found.as_ref().err().map(|why| format!("{why}\n")).unwrap_or_default();
             let rows = seek.rows().into_iter().skip(seek.cursor);
-            lead + &why + &numbered(rows.map(|row| goal::solution_text(app, seek.metric, row)))
+            lead + &why + &numbered(rows.map(|row| goal::solution_text(&app.answer, seek.metric, row)))
         }
         Overlay::Export(export) => format!(
             "Export as {}: type a file name, or back to cancel. Current name: {}.\n{}",

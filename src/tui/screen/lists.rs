@@ -41,7 +41,7 @@ pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 }
                 None => {
                     let size = target.size().map_or_else(String::new, |(each, nodes)| format!("{each}×{nodes}"));
-                    match idle::of(app, &target.name) {
+                    match idle::of(&app.idle, &target.name) {
                         Some(idle) => format!("{idle}  {size}"),
                         None => size,
                     }

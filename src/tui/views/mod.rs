@@ -243,8 +243,8 @@ pub(super) fn wrapped(size: (u16, u16), lines: Vec<(Role, String)>) -> Vec<(Role
 }
 
 /// Draws lines of text, from the scroll position on.
-pub(super) fn draw_lines(app: &App, canvas: &mut Canvas<'_>, inner: Rect, lines: &[(Role, String)]) {
-    for (y, (role, text)) in (inner.y..inner.bottom()).zip(lines.iter().skip(app.view_scroll)) {
+pub(super) fn draw_lines(canvas: &mut Canvas<'_>, inner: Rect, lines: &[(Role, String)], scroll: usize) {
+    for (y, (role, text)) in (inner.y..inner.bottom()).zip(lines.iter().skip(scroll)) {
         let style = canvas.role(*role);
         canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, style);
     }

@@ -26,8 +26,8 @@ pub(in crate::tui) fn right(name: &str) -> (String, Align) {
 }
 
 /// The workload and the target, for titles.
-pub(in crate::tui) fn about(app: &App) -> String {
-    format!("{} on {}", app.now.setup.workload, app.now.setup.target)
+pub(in crate::tui) fn about(setup: &Setup) -> String {
+    format!("{} on {}", setup.workload, setup.target)
 }
 
 /// A document whose content begins with its title.

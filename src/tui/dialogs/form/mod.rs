@@ -124,14 +124,14 @@ pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> boo
 
 /// Updates the matching names and the problem of the entry.
 fn check(app: &App, form: &mut Form) {
-    form.matches = form.fields.get(form.cursor).map(|field| matches(app, field)).unwrap_or_default();
+    form.matches = form.fields.get(form.cursor).map(|field| matches(&app.library, field)).unwrap_or_default();
     form.problem = entry::first_problem(app, form);
 }
 
-fn matches(app: &App, field: &Field) -> Vec<String> {
+fn matches(library: &Library, field: &Field) -> Vec<String> {
     let typed = field.line.text().to_lowercase();
     let words: Vec<&str> = typed.split_whitespace().collect();
-    let all = field.key.choices(&app.library);
+    let all = field.key.choices(library);
     let exact = all.contains(&typed);
     let known = |choice: &String| exact || words.iter().all(|word| choice.to_lowercase().contains(word));
     all.into_iter().filter(known).collect()
@@ -141,18 +141,18 @@ fn matches(app: &App, field: &Field) -> Vec<String> {
 /// matching name.
 pub(in crate::tui) fn go(app: &mut App, by: i32) {
     let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
-    complete(app, &mut form);
+    complete(&app.library, &mut form);
     let last = form.fields.len().saturating_sub(1);
     form.cursor = form.cursor.saturating_add_signed(by as isize).min(last);
     check(app, &mut form);
     app.overlay = Some(Overlay::Form(form));
 }
 
-fn complete(app: &App, form: &mut Form) {
+fn complete(library: &Library, form: &mut Form) {
     let Some(field) = form.fields.get_mut(form.cursor) else { return };
     let typed = field.line.text().trim().to_owned();
-    let found = matches(app, field);
-    let known = field.key.choices(&app.library).contains(&typed);
+    let found = matches(library, field);
+    let known = field.key.choices(library).contains(&typed);
     let file = (typed.contains('/') || typed.ends_with(".json")) && field.key == Key::Model;
     if let Some(first) = found.into_iter().next().filter(|_| !known && !file) {
         field.line = Line::new(first);
@@ -166,7 +166,7 @@ pub(in crate::tui) fn accept(app: &mut App) {
         return go(app, 1);
     }
     let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
-    complete(app, &mut form);
+    complete(&app.library, &mut form);
     check(app, &mut form);
     if let Some(trouble) = form.problem.clone() {
         app.overlay = Some(Overlay::Form(form));

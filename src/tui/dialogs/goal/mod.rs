@@ -159,9 +159,9 @@ fn introduction(metric: &Metric, goal: &Goal) -> String {
 
 /// A change in words, with the resulting value of the metric.
 #[must_use]
-pub fn solution_text(app: &App, metric: &Metric, (way, flip): (&Solution, Option<&RankChange>)) -> String {
+pub fn solution_text(answer: &Answer, metric: &Metric, (way, flip): (&Solution, Option<&RankChange>)) -> String {
     let after = flip.map_or_else(String::new, |flip| format!(", {}", flip.text()));
-    format!("{} {}: {} {}{after}", name(way), change(&app.answer, way), metric.label, metric.brief(way.value))
+    format!("{} {}: {} {}{after}", name(way), change(answer, way), metric.label, metric.brief(way.value))
 }
 
 fn name(way: &Solution) -> &'static str {

@@ -127,7 +127,7 @@ pub(in crate::tui) fn commands(app: &App) -> Vec<Command> {
         deed: CommandAction::Tour(index),
     });
     let (own, seconds) = (sweep::across(app), sweep::seconds(app));
-    let sweeps = sweep::knobs(app).into_iter().flat_map(|knob| {
+    let sweeps = sweep::knobs(&app.answer).into_iter().flat_map(|knob| {
         let over =
             Command { text: format!("sweep over {}", knob.name()), keys: &[], deed: CommandAction::Sweep(knob, None) };
         let against = own.filter(|_| app.view == View::Sweep && seconds.contains(&knob)).map(|own| Command {
@@ -138,7 +138,7 @@ pub(in crate::tui) fn commands(app: &App) -> Vec<Command> {
         std::iter::once(over).chain(against)
     });
     all.extend(app.points.iter().enumerate().map(|(index, point)| Command {
-        text: format!("point {}: {}", point.name, edits::describe_changes(app, &app.now.setup, &point.setup)),
+        text: format!("point {}: {}", point.name, edits::describe_changes(&app.answer, &app.now.setup, &point.setup)),
         keys: &[],
         deed: CommandAction::Point(index),
     }));

@@ -12,5 +12,5 @@ pub(super) fn document(app: &App) -> Document {
     let named: Vec<(&str, &Advice)> = shown.iter().map(|advice| ("", *advice)).collect();
     let table = study::advice::table(&named, false);
     let blocks = vec![Block::Table(table.clone())];
-    titled(format!("Advice: {}", about(app)), blocks, table)
+    titled(format!("Advice: {}", about(&app.now.setup)), blocks, table)
 }

@@ -89,7 +89,7 @@ pub(in crate::tui) fn recall(app: &mut App, by: i32) {
 
 /// Scrolls the conversation.
 pub(in crate::tui) fn scroll(app: &mut App, by: i32) {
-    let (rows, lines) = (view::visible_lines(app), view::lines(app).len());
+    let (rows, lines) = (view::visible_lines(app.size), view::lines(app).len());
     let last = lines.saturating_sub(rows);
     app.assistant.scroll =
         app.assistant.scroll.min(last).saturating_add_signed(by as isize * rows.max(1) as isize).min(last);
@@ -123,8 +123,8 @@ pub(in crate::tui) fn escape(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// The question that is being answered.
 #[must_use]
-pub fn pending(app: &App) -> Option<&str> {
-    app.assistant.pending.as_ref().map(|question| question.text.as_str())
+pub fn pending(state: &Conversation) -> Option<&str> {
+    state.pending.as_ref().map(|question| question.text.as_str())
 }
 
 /// Orders the answer to the pending question.

@@ -27,8 +27,8 @@ fn area(size: (u16, u16)) -> Rect {
 }
 
 /// Number of lines of the conversation that fit.
-pub(super) fn visible_lines(app: &App) -> usize {
-    usize::from(area(app.size).height.saturating_sub(4))
+pub(super) fn visible_lines(size: (u16, u16)) -> usize {
+    usize::from(area(size).height.saturating_sub(4))
 }
 
 fn turn_rows(turn: &Turn, width: usize) -> Vec<Row> {
@@ -71,7 +71,7 @@ fn escaped_rows(text: &str, width: usize, role: Role) -> Vec<Row> {
 /// All lines of the conversation.
 pub(super) fn lines(app: &App) -> Vec<Row> {
     let width = usize::from(area(app.size).width.saturating_sub(4));
-    if app.assistant.turns.is_empty() && super::pending(app).is_none() {
+    if app.assistant.turns.is_empty() && super::pending(&app.assistant).is_none() {
         let lead = "Ask about the current scenario, or name another one. All figures are computed offline. Start a \
              question with ! to send it to the endpoint in ATLAS_ASSISTANT_URL, or with !! to show the request only.";
         let lead = wrap(lead, width).into_iter().map(|text| Row { text, role: Role::Dim });
@@ -79,7 +79,7 @@ pub(super) fn lines(app: &App) -> Vec<Row> {
         return lead.chain(examples).collect();
     }
     let mut rows: Vec<Row> = app.assistant.turns.iter().flat_map(|turn| turn_rows(turn, width)).collect();
-    if let Some(question) = super::pending(app) {
+    if let Some(question) = super::pending(&app.assistant) {
         rows.push(Row { text: format!("> {question}"), role: Role::Key });
         rows.extend(escaped_rows(&app.assistant.arriving, width, Role::Text));
         if question.starts_with('!') {
@@ -105,7 +105,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>) {
     canvas.clear(area);
     let inner = canvas.frame(area, "Assistant", "Enter asks or applies, ↑ previous question, Ctrl-Y copies", true);
     let rows = lines(app);
-    let room = visible_lines(app);
+    let room = visible_lines(app.size);
     let skip = app.assistant.scroll.min(rows.len().saturating_sub(room));
     let width = inner.width.saturating_sub(2);
     for (y, row) in (inner.y..).zip(rows.iter().skip(skip).take(room)) {

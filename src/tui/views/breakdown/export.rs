@@ -12,7 +12,7 @@ pub(super) fn document(app: &App, made: &str) -> Option<Document> {
     let mut blocks = Vec::new();
     study::content::breakdowns(&study, &mut blocks);
     (!blocks.is_empty())
-        .then(|| titled(format!("Where time and memory go: {}", about(app)), blocks, parts(&app.answer)))
+        .then(|| titled(format!("Where time and memory go: {}", about(&app.now.setup)), blocks, parts(&app.answer)))
 }
 
 /// The parts of the time and of the memory, in seconds and bytes.

@@ -230,14 +230,14 @@ struct Cells {
 }
 
 /// Returns the cells of a setting or a metric.
-fn cells(app: &App, canvas: &Canvas<'_>, row: &Row) -> Option<Cells> {
+fn cells(answer: &Answer, canvas: &Canvas<'_>, row: &Row) -> Option<Cells> {
     match row {
         Row::Words(what, before, after) => {
             Some(Cells { name: what.clone(), sides: [before.clone(), after.clone()], change: None })
         }
         Row::Figure(metric, before, after) => Some(Cells {
             name: metric.label.to_owned(),
-            sides: [*before, *after].map(|value| format_value(&app.answer, metric, value)),
+            sides: [*before, *after].map(|value| format_value(answer, metric, value)),
             change: before
                 .zip(*after)
                 .map(|(before, after)| crate::tui::views::results::change(canvas, metric, before, after)),
@@ -337,7 +337,7 @@ fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         "this scenario".to_owned()
     };
     let inner = canvas.view(area, View::Diff, "Difference", "differences only", app.tour.is_none());
-    let filled: Vec<_> = all.iter().filter_map(|row| Some((row, cells(app, canvas, row)?))).collect();
+    let filled: Vec<_> = all.iter().filter_map(|row| Some((row, cells(&app.answer, canvas, row)?))).collect();
     let columns = Columns::fit(&filled, usize::from(inner.width));
     let first = inner.x + 1 + columns.name;
     let second = first + if columns.both { columns.side } else { 0 };
@@ -353,7 +353,7 @@ fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     for (line, (index, row)) in (0..height).zip(all.iter().enumerate().skip(app.view_scroll)) {
         let y = inner.y + 1 + line;
         let side = columns.side.saturating_sub(1);
-        match (row, cells(app, canvas, row).unwrap_or_default()) {
+        match (row, cells(&app.answer, canvas, row).unwrap_or_default()) {
             (Row::Heading(heading), _) => {
                 let style = canvas.role(Role::Heading);
                 canvas.text(inner.x + 1, y, inner.width, heading, style);

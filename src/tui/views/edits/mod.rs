@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub use state::{NamedPoint, Point};
 pub use trail::MAX_NAMED_POINTS;
 
-use crate::tui::app::{App, Change, Setup, Snapshot, View};
+use crate::tui::app::{Answer, App, Change, Setup, Snapshot, View};
 use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
 use crate::tui::input::keymap::Mode;
 use crate::tui::message::Effect;
@@ -54,7 +54,7 @@ pub(in crate::tui) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
     }
     match app.past.pop() {
         Some(before) => {
-            let text = format!("undid {}", difference(app, &before, &app.now));
+            let text = format!("undid {}", difference(&app.answer, &before, &app.now));
             let after = scenarios::exchange(app, before);
             app.future.push(after);
             note(app, text, effects);
@@ -69,7 +69,7 @@ pub(in crate::tui) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
 pub(in crate::tui) fn redo(app: &mut App, effects: &mut Vec<Effect>) {
     match app.future.pop() {
         Some(after) => {
-            let text = format!("redid {}", difference(app, &app.now, &after));
+            let text = format!("redid {}", difference(&app.answer, &app.now, &after));
             let before = scenarios::exchange(app, after);
             app.past.push(before);
             note(app, text, effects);
@@ -119,16 +119,16 @@ pub(in crate::tui) fn go_to(app: &mut App, index: usize, effects: &mut Vec<Effec
 
 /// The changes from one scenario to another, in words.
 #[must_use]
-pub fn describe_changes(app: &App, before: &Setup, after: &Setup) -> String {
+pub fn describe_changes(answer: &Answer, before: &Setup, after: &Setup) -> String {
     let of = |setup: &Setup| Snapshot { setup: setup.clone(), ..Snapshot::default() };
-    difference(app, &of(before), &of(after))
+    difference(answer, &of(before), &of(after))
 }
 
 /// Maximum number of changes that are listed individually.
 const NAMED: usize = 3;
 
 /// The changes from one state to another, in words.
-fn difference(app: &App, before: &Snapshot, after: &Snapshot) -> String {
+fn difference(answer: &Answer, before: &Snapshot, after: &Snapshot) -> String {
     let (from, to) = (&before.setup, &after.setup);
     let mut words = Vec::new();
     if from.target != to.target {
@@ -138,9 +138,8 @@ fn difference(app: &App, before: &Snapshot, after: &Snapshot) -> String {
         words.push(format!("{} → {}", from.workload, to.workload));
     }
     // The values in the files are known for the target and workload on the screen.
-    let known =
-        |setup: &Setup| (&setup.target, &setup.workload) == (&app.answer.setup.target, &app.answer.setup.workload);
-    let value = |setup: &Setup, knob: &Knob| match (setup.overrides.get(knob), &app.answer.files) {
+    let known = |setup: &Setup| (&setup.target, &setup.workload) == (&answer.setup.target, &answer.setup.workload);
+    let value = |setup: &Setup, knob: &Knob| match (setup.overrides.get(knob), &answer.files) {
         (Some(setting), _) => setting.to_string(),
         (None, Some(files)) if known(setup) => files.get(*knob).to_string(),
         (None, _) => "saved value".to_owned(),

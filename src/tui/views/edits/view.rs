@@ -74,7 +74,7 @@ pub(in crate::tui) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let last = here
         .checked_sub(1)
         .and_then(|before| all.get(before))
-        .map(|before| describe_changes(app, &before.setup, &app.now.setup));
+        .map(|before| describe_changes(&app.answer, &before.setup, &app.now.setup));
     let said = named.or(last).unwrap_or_else(|| "start; z names a point".to_owned());
     let y = inner.bottom().saturating_sub(1);
     let width = inner.width.saturating_sub(2);

@@ -13,7 +13,7 @@ const DERIVATION: (usize, usize) = (12, 110);
 
 /// The explanation of the selected metric; `None` if it has no estimate.
 pub(in crate::tui) fn document(app: &App) -> Option<Document> {
-    let about = &about(app);
+    let about = &about(&app.now.setup);
     let answer = &app.answer;
     let metric = app.selected_metric()?;
     let (scenario, parts, estimate) =

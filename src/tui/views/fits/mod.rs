@@ -70,7 +70,7 @@ pub(super) static SPEC: Spec = Spec {
     accept: open,
     update: |app, action, _| {
         match action {
-            Action::Focus(by) => across(app, by),
+            Action::Focus(by) => across(&mut app.fits, by),
             _ => return false,
         }
         true
@@ -171,10 +171,9 @@ pub(in crate::tui) fn store_grid(app: &mut App, serial: u64, grid: Arc<Grid>) {
 }
 
 /// Moves the cursor by `by` targets.
-fn across(app: &mut App, by: i32) {
-    let last = app.fits.table.answer().map_or(0, |grid| grid.targets.len().saturating_sub(1));
-    let column = &mut app.fits.column;
-    *column = column.saturating_add_signed(by as isize).min(last);
+fn across(state: &mut State, by: i32) {
+    let last = state.table.answer().map_or(0, |grid| grid.targets.len().saturating_sub(1));
+    state.column = state.column.saturating_add_signed(by as isize).min(last);
 }
 
 /// Applies the target and layout under the cursor. For another model, opens a form to create its workload.
@@ -182,7 +181,7 @@ fn open(app: &mut App, effects: &mut Vec<Effect>) {
     let Some((target, row, cell)) = cell_under_cursor(app) else { return };
     let (target, model) = (Arc::clone(target), Arc::clone(&row.model));
     let Cell::Fits { layout: (tp, pp), .. } = *cell else {
-        let text = format!("{model} on {target}: {}", view::describe(app, cell));
+        let text = format!("{model} on {target}: {}", view::describe(app.answer.mode(), cell));
         return fail(app, text);
     };
     let mut setup = app.now.setup.clone();

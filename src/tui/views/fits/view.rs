@@ -13,6 +13,7 @@ use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, fit};
 use crate::tui::widgets::layout;
+use atlas_config::Mode;
 
 const VIEW: View = View::Fits;
 /// Lines above the rows: the names of the targets in two lines. The second also names the metric, on the left.
@@ -36,10 +37,10 @@ pub fn rows(app: &App) -> usize {
 
 /// Describes a cell in words.
 #[must_use]
-pub fn describe(app: &App, cell: &Cell) -> String {
+pub fn describe(mode: Mode, cell: &Cell) -> String {
     match cell {
         Cell::Fits { layout: (tp, pp), free, speed: value, price } => {
-            let metric = speed(app.answer.mode());
+            let metric = speed(mode);
             let speed = format!(", {} {}", metric.label, metric.brief(*value));
             let per_token = MetricId::DollarPer1mTokens.metric();
             let shown = |price: f64| format!(", {} {}", per_token.label, per_token.brief(price));
@@ -58,7 +59,9 @@ pub fn describe(app: &App, cell: &Cell) -> String {
 pub fn info(app: &App) -> String {
     let legend = format!("bar: memory in use; {TIGHT_SIGN} under {:.0} % free", 100.0 * HEADROOM);
     match cell_under_cursor(app) {
-        Some((target, row, cell)) => format!("{} on {target}: {}; {legend}", row.model, describe(app, cell)),
+        Some((target, row, cell)) => {
+            format!("{} on {target}: {}; {legend}", row.model, describe(app.answer.mode(), cell))
+        }
         None => legend,
     }
 }

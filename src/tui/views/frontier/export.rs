@@ -14,7 +14,7 @@ use atlas_report::study::{Block, Cell, Grid};
 
 /// Pareto frontier of every target: a chart, and the knobs that lead to each.
 pub(in crate::tui) fn document(app: &App) -> Option<Document> {
-    let about = &about(app);
+    let about = &about(&app.now.setup);
     let front = app.queries.frontier.answer()?;
     let here = app.answer.value(front.across).zip(app.answer.value(front.up)).filter(|_| app.answer.fits());
     let curves = front.curves.iter().map(|curve| (&*curve.target, curve.points.iter().map(|(_, candidate)| candidate)));

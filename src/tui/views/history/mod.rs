@@ -49,8 +49,8 @@ pub(super) static SPEC: Spec = Spec {
     table: |_| Some(Table::History),
     rows: view::rows,
     lines_of: super::one_line,
-    heading: |app| if is_list(app) { view::HEADING } else { 0 },
-    is_text: |app| !is_list(app),
+    heading: |app| if is_list(&app.history) { view::HEADING } else { 0 },
+    is_text: |app| !is_list(&app.history),
     draw: view::draw,
     info: view::info,
     opened: |app, _| opened(app),
@@ -72,8 +72,8 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 /// Whether the list page is shown.
-fn is_list(app: &App) -> bool {
-    app.history.page == Page::List
+fn is_list(state: &State) -> bool {
+    state.page == Page::List
 }
 
 #[derive(Debug)]

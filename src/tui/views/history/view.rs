@@ -41,7 +41,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         };
         let inner = canvas.view(area, VIEW, title, "", focused);
         let all = page(app);
-        draw_lines(app, canvas, inner, &all);
+        draw_lines(canvas, inner, &all, app.view_scroll);
         canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < all.len());
         return;
     }

@@ -69,7 +69,7 @@ pub fn query_due(app: &mut App, request: u64) {
 
 /// Formats the idle nodes of a target: `2/4 idle`.
 #[must_use]
-pub fn of(app: &App, target: &str) -> Option<String> {
-    let (idle, total) = app.idle.known.answer()?.get(target)?;
+pub fn of(state: &State, target: &str) -> Option<String> {
+    let (idle, total) = state.known.answer()?.get(target)?;
     Some(format!("{idle}/{total} idle"))
 }

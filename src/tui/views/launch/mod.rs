@@ -16,6 +16,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 
 use super::{Spec, Tab};
+use crate::demo::Setup;
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::message::Effect;
@@ -41,7 +42,7 @@ pub(super) static SPEC: Spec = Spec {
     draw: view::draw,
     info: view::info,
     follow,
-    works: |app, action| action != Action::Accept || has_files(app),
+    works: |app, action| action != Action::Accept || has_files(&app.launch),
     accept: write,
     update: |app, action, _| {
         match action {
@@ -87,15 +88,15 @@ impl Job for Write {
 
 /// Returns the directory that the files are written to.
 #[must_use]
-pub fn directory(app: &App) -> PathBuf {
-    let name = format!("{}-{}", app.now.setup.workload, app.now.setup.target);
+pub fn directory(setup: &Setup) -> PathBuf {
+    let name = format!("{}-{}", setup.workload, setup.target);
     Path::new("launch").join(atlas_core::escape::file_name(&name))
 }
 
 /// Whether there are files to write.
 #[must_use]
-fn has_files(app: &App) -> bool {
-    app.launch.files.answer().is_some_and(|files| !files.files.is_empty())
+fn has_files(state: &State) -> bool {
+    state.files.answer().is_some_and(|files| !files.files.is_empty())
 }
 
 fn follow(app: &mut App, effects: &mut Vec<Effect>) {
@@ -120,7 +121,7 @@ fn wrap(app: &mut App, by: i32) {
 
 /// Writes the files that are shown. Existing files are not overwritten.
 fn write(app: &mut App, effects: &mut Vec<Effect>) {
-    let directory = directory(app);
+    let directory = directory(&app.now.setup);
     let state = &mut app.launch;
     let shown = state.files.answer().filter(|files| state.files.is_fresh() && !files.files.is_empty()).cloned();
     let Some(files) = shown else { return fail(app, "no files to write") };

@@ -18,7 +18,7 @@ pub fn rows(app: &App) -> usize {
 /// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let directory = super::directory(app);
+    let directory = super::directory(&app.now.setup);
     format!("Enter writes the files to {}/; existing files are not overwritten", directory.display())
 }
 
@@ -30,7 +30,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = format!("{tool}{separator}{}", state.wrap_name());
     let inner = canvas.view(area, VIEW, "Launch", &remark, app.tour.is_none());
     let all = text(app);
-    draw_lines(app, canvas, inner, &all);
+    draw_lines(canvas, inner, &all, app.view_scroll);
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < all.len());
 }
 

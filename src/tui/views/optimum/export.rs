@@ -35,7 +35,7 @@ pub(super) fn statements(app: &App) -> Vec<String> {
 }
 
 pub(in crate::tui) fn document(app: &App) -> Option<Document> {
-    let about = &about(app);
+    let about = &about(&app.now.setup);
     let found = current_result(app)?;
     let question = app.queries.optimum.question()?;
     let parts = Parts::find(&app.library, &found.of.target, &found.of.workload).ok()?;

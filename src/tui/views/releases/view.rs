@@ -159,7 +159,7 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         match (&row.refused, first(row), now) {
             (Some(why), ..) => {
                 canvas.text(after + 2, y, area.right().saturating_sub(after + 3), why, canvas.role(Role::Error));
-                cursor(app, canvas, (area, y), index);
+                cursor(canvas, (area, y), index == app.view_row);
                 continue;
             }
             (None, Some(value), Some(now)) if now > 0.0 => {
@@ -180,12 +180,12 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
             let text = fit(&names.join(", "), usize::from(traits_width), canvas.glyphs.ellipsis);
             canvas.text(traits_at, y, traits_width, &text, dim);
         }
-        cursor(app, canvas, (area, y), index);
+        cursor(canvas, (area, y), index == app.view_row);
     }
 }
 
-fn cursor(app: &App, canvas: &mut Canvas<'_>, (area, y): (Rect, u16), index: usize) {
-    if index == app.view_row {
+fn cursor(canvas: &mut Canvas<'_>, (area, y): (Rect, u16), is_here: bool) {
+    if is_here {
         let selection = canvas.role(Role::Selection);
         canvas.tint(Rect { y, height: 1, width: (2 + RELEASE + DATE).min(area.width), ..area }, selection);
     }

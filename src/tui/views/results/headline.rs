@@ -98,7 +98,7 @@ fn lines(app: &App, width: u16, rows: u16) -> Vec<Line> {
     let (size, text_width) = (Size::of(rows), usize::from(width.saturating_sub(2)));
     let mut lines = Vec::new();
     if let Some(detail) = app.answer.detail() {
-        let (role, forms) = forms(app, detail);
+        let (role, forms) = forms(&app.glyphs, detail);
         let most = if size == Size::Large { 2 } else { 1 };
         // Use the longest form that fits, so that none is truncated.
         let all = forms.iter().map(|form| wrap(form, text_width));
@@ -284,7 +284,7 @@ pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'stati
                 Verdict::Overload { .. } => Some(MetricId::QueueUtilization.metric()),
                 _ => None,
             };
-            (verdict(app, detail).1, metric)
+            (verdict(&app.glyphs, detail).1, metric)
         }
         Headline::Limits => {
             let time = match detail.serving {
@@ -309,20 +309,20 @@ pub fn about_headline(app: &App) -> String {
 
 /// Describes whether the scenario can run, and with what margin.
 #[must_use]
-pub fn verdict(app: &App, detail: &Detail) -> (Role, String) {
-    let (role, forms) = forms(app, detail);
+pub fn verdict(glyphs: &Glyphs, detail: &Detail) -> (Role, String) {
+    let (role, forms) = forms(glyphs, detail);
     (role, forms.into_iter().next().unwrap_or_default())
 }
 
 /// Returns forms of the verdict, from the longest to one of two or three words.
-fn forms(app: &App, detail: &Detail) -> (Role, Vec<String>) {
+fn forms(glyphs: &Glyphs, detail: &Detail) -> (Role, Vec<String>) {
     let memory = &detail.memory;
     match detail.verdict {
         Verdict::Fits => {
             let gb = |bytes: f64| format!("{:.1}", bytes / atlas_core::units::BYTES_PER_GB);
             let free = format!("{:.0} % free", 100.0 * memory.free());
             let bound = if memory.upper > memory.total() { format!(" to {}", gb(memory.upper)) } else { String::new() };
-            let (role, sign, fits) = fit_status(&app.glyphs, detail);
+            let (role, sign, fits) = fit_status(glyphs, detail);
             let has = gb(memory.capacity);
             let forms =
                 [format!("{fits}: {}{bound} of {has} GB, {free}", gb(memory.total())), format!("{fits}, {free}")];
@@ -330,7 +330,7 @@ fn forms(app: &App, detail: &Detail) -> (Role, Vec<String>) {
         }
         verdict => {
             let forms = [verdict.describe(), verdict.brief(), refusal(&verdict).to_owned()];
-            (Role::Error, forms.map(|text| format!("{} {text}", app.glyphs.cross)).to_vec())
+            (Role::Error, forms.map(|text| format!("{} {text}", glyphs.cross)).to_vec())
         }
     }
 }
@@ -369,7 +369,7 @@ mod tests {
         for changes in ["", ":tp=1<Enter>", ":precision bf16<Enter>", ":tp=16<Enter>", ":tp=3<Enter>"] {
             hands.keys(changes).work();
             let detail = hands.app.answer.detail().unwrap();
-            let forms = forms(&hands.app, detail).1;
+            let forms = forms(&hands.app.glyphs, detail).1;
             for (width, rows) in (38..150).flat_map(|width| [6, 12, 20].map(|rows| (width, rows))) {
                 let shown = lines(&hands.app, width, rows).into_iter().filter_map(|line| match line {
                     Line::Above(Headline::Verdict, _, text) => Some(text),

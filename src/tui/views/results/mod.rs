@@ -15,6 +15,7 @@ use crate::tui::app::{App, Headline, Pane, View};
 use crate::tui::input::movement::Movement;
 use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::work::query::Query;
 use atlas_plan::estimate::{Metric, Section};
 use figure::Columns;
 
@@ -167,7 +168,7 @@ fn build(app: &App, width: u16) -> Vec<Row> {
     let width = usize::from(width.saturating_sub(2));
     if app.answer.pending {
         rows.push(Row::Heading("caveats"));
-        let text = format!("closed-form estimate {}", pending(app));
+        let text = format!("closed-form estimate {}", pending(&app.queries.simulation));
         rows.extend(wrap(&text, width).into_iter().map(|line| Row::Text(Role::Warn, line)));
         return rows;
     }
@@ -218,8 +219,7 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
 }
 
 /// Describes the state of the simulation while the analytical estimate is shown instead.
-fn pending(app: &App) -> String {
-    let query = &app.queries.simulation;
+fn pending<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> String {
     match (query.progress(), query.problem()) {
         (Some(progress), _) => format!("while simulating ({:.0} %); Esc stops", 100.0 * progress.share()),
         (None, Some(trouble)) => format!("because the simulation is {trouble}"),
@@ -246,7 +246,7 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let focused = app.pane == Pane::Results && app.view == View::Main && app.tour.is_none();
     let versus = format!("{} vs {}", canvas.glyphs.delta, baseline_name(app));
     // Until the simulation has run, the analytical estimate is shown, with a remark.
-    let remark = if app.answer.pending { pending(app) } else { versus };
+    let remark = if app.answer.pending { pending(&app.queries.simulation) } else { versus };
     let inner = canvas.pane(area, Pane::Results, &remark, focused);
     let taken = headline::draw(app, canvas, inner);
     let inner = Rect { y: inner.y + taken, height: inner.height - taken, ..inner };

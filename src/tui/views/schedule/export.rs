@@ -14,5 +14,5 @@ pub(super) fn document(app: &App, made: &str) -> Option<Document> {
         Block::Table(grid) => Some(grid.clone()),
         _ => None,
     });
-    Some(titled(format!("Schedule of {}", about(app)), blocks, table?))
+    Some(titled(format!("Schedule of {}", about(&app.now.setup)), blocks, table?))
 }

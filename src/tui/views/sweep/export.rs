@@ -14,7 +14,7 @@ use atlas_report::study::{Block, Cell, Grid};
 
 /// The metric over the swept knobs: a chart, and every point of it.
 pub(in crate::tui) fn document(app: &App) -> Option<Document> {
-    let about = &about(app);
+    let about = &about(&app.now.setup);
     let curves = app.queries.sweep.answer()?;
     let metric = curves.metric;
     let across = curves.across.knob.spec();

@@ -123,8 +123,8 @@ pub(in crate::tui) fn can_be_swept(answer: &Answer, knob: Knob) -> bool {
 }
 
 /// The knobs that can be swept, in the registry's order.
-pub(in crate::tui) fn knobs(app: &App) -> Vec<Knob> {
-    KNOBS.iter().map(|spec| spec.knob).filter(|knob| can_be_swept(&app.answer, *knob)).collect()
+pub(in crate::tui) fn knobs(answer: &Answer) -> Vec<Knob> {
+    KNOBS.iter().map(|spec| spec.knob).filter(|knob| can_be_swept(answer, *knob)).collect()
 }
 
 /// The knob of the horizontal axis: the chosen one, else the selected one. The engine, the first knob,
@@ -133,7 +133,11 @@ pub(in crate::tui) fn knobs(app: &App) -> Vec<Knob> {
 pub fn across(app: &App) -> Option<Knob> {
     let here = Some(app.selected_knob()).filter(|knob| *knob != Knob::Engine);
     let wanted = [app.sweep.across, here, Some(Knob::Tp), Some(Knob::Microbatch)];
-    wanted.into_iter().flatten().find(|knob| can_be_swept(&app.answer, *knob)).or_else(|| knobs(app).first().copied())
+    wanted
+        .into_iter()
+        .flatten()
+        .find(|knob| can_be_swept(&app.answer, *knob))
+        .or_else(|| knobs(&app.answer).first().copied())
 }
 
 /// The knob of the vertical axis.
@@ -196,15 +200,15 @@ pub(in crate::tui) fn clamp_cursor(app: &mut App) {
 
 /// Column and row of the point under the cursor, initially of the scenario.
 #[must_use]
-pub fn cursor(app: &App, curves: &Curves) -> (usize, usize) {
+pub fn cursor(settings: &SweepSettings, curves: &Curves) -> (usize, usize) {
     let here = curves.curves.first().and_then(|(_, grid)| grid.here).map(|point| curves.place(point));
-    app.sweep.cursor.or(here).unwrap_or_default()
+    settings.cursor.or(here).unwrap_or_default()
 }
 
 /// Moves the cursor.
 fn go(app: &mut App, (across, up): (i32, i32)) {
     let Some(curves) = app.queries.sweep.answer().cloned() else { return };
-    let (column, row) = cursor(app, &curves);
+    let (column, row) = cursor(&app.sweep, &curves);
     let to = |from: usize, by: i32, count: usize| from.saturating_add_signed(by as isize).min(count.saturating_sub(1));
     if curves.against.is_none() {
         // Curves are ordered as in the legend.
@@ -220,7 +224,7 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
     let curve = if curves.against.is_some() { 0 } else { app.sweep.curve };
     let (target, _) = curves.curves.get(curve)?;
     let (parts, from) = applying::resolve(&app.library, target, &app.now.setup)?;
-    let (column, row) = cursor(app, curves);
+    let (column, row) = cursor(&app.sweep, curves);
     let axes = [(Some(&curves.across), column), (curves.against.as_ref(), row)];
     let axes: Vec<(&Axis, usize)> = axes.into_iter().filter_map(|(axis, at)| Some((axis?, at))).collect();
     let swept: Vec<Knob> = axes.iter().map(|(axis, _)| axis.knob).collect();
@@ -235,7 +239,7 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
 
 /// Selects the next or previous knob of the horizontal axis.
 fn turn_across(app: &mut App, by: i32) {
-    let all = knobs(app);
+    let all = knobs(&app.answer);
     let at = across(app).and_then(|knob| all.iter().position(|known| *known == knob)).unwrap_or_default();
     let to = (at as i64 + i64::from(by)).rem_euclid(all.len().max(1) as i64);
     choose(app, all.get(to as usize).copied(), app.sweep.against);
@@ -245,7 +249,7 @@ fn turn_across(app: &mut App, by: i32) {
 #[must_use]
 pub fn seconds(app: &App) -> Vec<Knob> {
     let own = across(app);
-    let mut all = knobs(app);
+    let mut all = knobs(&app.answer);
     all.retain(|knob| Some(*knob) != own && *knob != Knob::Engine && own != Some(Knob::Engine));
     all
 }

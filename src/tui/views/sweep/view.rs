@@ -45,8 +45,8 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let (picture, reading) = split(inner);
     match &curves.against {
-        None => plot(curves, Some((sweep::cursor(app, curves).0, app.sweep.curve))).draw(canvas, picture),
-        Some(_) => heat(app, curves).draw(canvas, picture),
+        None => plot(curves, Some((sweep::cursor(&app.sweep, curves).0, app.sweep.curve))).draw(canvas, picture),
+        Some(_) => heat(&app.sweep, curves).draw(canvas, picture),
     }
     read(app, curves, canvas, reading);
 }
@@ -194,11 +194,18 @@ fn ticks(values: &[Setting]) -> Vec<(f64, String)> {
     values.iter().enumerate().map(|(at, value)| (share(at, values.len()), format_setting(value))).collect()
 }
 
-fn heat<'c>(app: &App, curves: &'c Curves) -> Heat<'c> {
+fn heat<'c>(settings: &sweep::SweepSettings, curves: &'c Curves) -> Heat<'c> {
     let cells = curves.curves.first().map_or(&[][..], |(_, grid)| grid.cells.as_slice());
     let here = curves.curves.first().and_then(|(_, grid)| grid.here).map(|point| curves.place(point));
     let against = curves.against.as_ref().unwrap_or(&curves.across);
-    Heat { metric: curves.metric, across: &curves.across, against, cells, here, cursor: sweep::cursor(app, curves) }
+    Heat {
+        metric: curves.metric,
+        across: &curves.across,
+        against,
+        cells,
+        here,
+        cursor: sweep::cursor(settings, curves),
+    }
 }
 
 /// Draws the point under the cursor: its target, its knobs, whether it can run, and its metrics compared with the
@@ -211,7 +218,7 @@ fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
         let Some(below) = legend(canvas, area, names, app.sweep.curve) else { return };
         y = below;
     }
-    let (column, row) = sweep::cursor(app, curves);
+    let (column, row) = sweep::cursor(&app.sweep, curves);
     let axes = [(Some(&curves.across), column), (curves.against.as_ref(), row)];
     let mut x = area.x;
     for (axis, at) in axes {
@@ -330,14 +337,14 @@ pub(super) fn click(app: &mut App, (column, row): (u16, u16)) -> Option<Action> 
             inside.contains((column, row).into()).then(|| {
                 (
                     usize::from(column - inside.x) * count / usize::from(inside.width.max(1)),
-                    sweep::cursor(app, &curves).1,
+                    sweep::cursor(&app.sweep, &curves).1,
                 )
             })
         }
-        Some(_) => heat(app, &curves).cell_at(picture, column, row),
+        Some(_) => heat(&app.sweep, &curves).cell_at(picture, column, row),
     };
     let place = place?;
-    let again = sweep::cursor(app, &curves) == place;
+    let again = sweep::cursor(&app.sweep, &curves) == place;
     app.sweep.cursor = Some(place);
     again.then_some(Action::Accept)
 }

@@ -21,7 +21,7 @@ const QUANTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), 
 
 /// The current chart of the timeline; `None` while it is being simulated.
 pub(in crate::tui) fn document(app: &App) -> Option<Document> {
-    let about = &about(app);
+    let about = &about(&app.now.setup);
     let served = || app.current_run()?.serving.as_ref();
     match picture(app) {
         Picture::Tasks => {

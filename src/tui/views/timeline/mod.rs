@@ -38,16 +38,16 @@ pub(super) static SPEC: Spec = Spec {
             || (picture(app) == Picture::Tasks && app.timeline.task_under_cursor().is_some())
     },
     move_cursor: |app, movement, _| match *movement {
-        Movement::By(by) => across(app, by),
-        Movement::Page(by) => pan(app, by),
-        Movement::To(row) => to_end(app, row > 0),
+        Movement::By(by) => across(&mut app.timeline, by),
+        Movement::Page(by) => pan(&mut app.timeline, by),
+        Movement::To(row) => to_end(&mut app.timeline, row > 0),
     },
-    accept: |app, _| cause(app),
+    accept: |app, _| cause(&mut app.timeline),
     update: |app, action, _| {
         match action {
-            Action::Focus(by) => along(app, by),
+            Action::Focus(by) => along(&mut app.timeline, by),
             Action::Across(_) => next_chart(app),
-            Action::Zoom(by) => zoom(app, by),
+            Action::Zoom(by) => zoom(&mut app.timeline, by),
             _ => return false,
         }
         true
@@ -79,16 +79,14 @@ pub(in crate::tui) fn show_current_run(app: &mut App) {
 }
 
 /// Moves by tasks within the lane.
-fn along(app: &mut App, by: i32) {
-    let timeline = &mut app.timeline;
+fn along(timeline: &mut Timeline, by: i32) {
     let last = timeline.lanes.get(timeline.lane).map_or(0, |lane| lane.tasks.len().saturating_sub(1));
     timeline.place = timeline.place.saturating_add_signed(by as isize).min(last);
     timeline.follow();
 }
 
 /// Moves to another lane, to the task at about the same time.
-fn across(app: &mut App, by: i32) {
-    let timeline = &mut app.timeline;
+fn across(timeline: &mut Timeline, by: i32) {
     let middle = |task: &Task| 0.5 * (task.begin + task.end);
     let (from, to) = timeline.window;
     let at = timeline.task_under_cursor().and_then(|here| timeline.task(here)).map_or(0.5 * (from + to), middle);
@@ -104,13 +102,12 @@ fn across(app: &mut App, by: i32) {
 }
 
 /// Moves to the first or the last task of the lane.
-fn to_end(app: &mut App, last: bool) {
-    along(app, if last { i32::MAX } else { -i32::MAX });
+fn to_end(timeline: &mut Timeline, last: bool) {
+    along(timeline, if last { i32::MAX } else { -i32::MAX });
 }
 
 /// Zooms at the task under the cursor.
-fn zoom(app: &mut App, by: i32) {
-    let timeline = &mut app.timeline;
+fn zoom(timeline: &mut Timeline, by: i32) {
     let (from, to) = timeline.window;
     let task = timeline.task_under_cursor().and_then(|here| timeline.task(here));
     let middle = task.map_or(0.5 * (from + to), |task| 0.5 * (task.begin + task.end));
@@ -122,14 +119,13 @@ fn zoom(app: &mut App, by: i32) {
 }
 
 /// Scrolls in time by a share of the visible range.
-fn pan(app: &mut App, by: i32) {
-    let (from, to) = app.timeline.window;
-    app.timeline.show(from + 0.8 * f64::from(by) * (to - from), to - from);
+fn pan(timeline: &mut Timeline, by: i32) {
+    let (from, to) = timeline.window;
+    timeline.show(from + 0.8 * f64::from(by) * (to - from), to - from);
 }
 
 /// Moves to the task that the one under the cursor waited for.
-fn cause(app: &mut App) {
-    let timeline = &mut app.timeline;
+fn cause(timeline: &mut Timeline) {
     let after = timeline.task_under_cursor().and_then(|here| timeline.task(here)).and_then(|task| task.after);
     if let Some(after) = after.filter(|after| timeline.task(*after).is_some()) {
         timeline.go_to(after);

@@ -8,7 +8,7 @@ use atlas_report::tornado::blocks;
 
 /// The effect of every knob on the metric; `None` before it is computed.
 pub(in crate::tui) fn document(app: &App) -> Option<Document> {
-    let about = &about(app);
+    let about = &about(&app.now.setup);
     let tornado = current_tornado(app)?;
     let (blocks, rows) = blocks(tornado);
     Some(titled(format!("Sensitivity of {}: {about}", tornado.metric.label), blocks, rows))

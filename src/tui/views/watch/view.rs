@@ -47,7 +47,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let charted = !state.times.points().is_empty();
     let height = inner.height.saturating_sub(wanted).max(MIN_CHART_ROWS.min(inner.height / 2)) * u16::from(charted);
     chart(state, canvas, Rect { height, ..inner });
-    draw_lines(app, canvas, Rect { y: inner.y + height, height: inner.height - height, ..inner }, &text);
+    draw_lines(canvas, Rect { y: inner.y + height, height: inner.height - height, ..inner }, &text, app.view_scroll);
 }
 
 /// Formats the verdict, its likely cause, when the run ends, and the latest changes.

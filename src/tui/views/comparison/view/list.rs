@@ -93,7 +93,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
         let order = if app.order == Some(*metric) { canvas.glyphs.down } else { "" };
         let ((first, second), width) = (heading_lines(metric), METRIC_WIDTH - 2);
         canvas.right(metric_x(slot) - 1, inner.y, width, &format!("{order}{first}"), style);
-        let unit = scale(app, metric).unit().to_owned();
+        let unit = scale(&app.columns, metric).unit().to_owned();
         let x = metric_x(slot) - 1;
         canvas.right(x, inner.y + 1, width, &unit, dim);
         let taken = u16::try_from(unit.width() + usize::from(!unit.is_empty())).unwrap_or(width);
@@ -106,7 +106,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
     canvas.right(inner.x, inner.y + 1, inner.width.saturating_sub(1), "to ref.", dim);
     canvas.right(inner.right() - RATIO - 2 - interval, inner.y + 1, interval, "90 % range", dim);
     canvas.text(inner.x + 2, inner.y, name_width - 2, "target", heading);
-    let scales: Vec<Scale> = shown().map(|(_, (_, metric))| scale(app, metric)).collect();
+    let scales: Vec<Scale> = shown().map(|(_, (_, metric))| scale(&app.columns, metric)).collect();
     let ranks: Vec<Vec<Rank>> = shown().map(|(_, (_, metric))| column_ranks(app, metric)).collect();
     let reference = app.reference_column();
     let base = all.get(here).and_then(|metric| app.columns.get(reference)?.1.value(metric));

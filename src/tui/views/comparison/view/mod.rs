@@ -64,8 +64,8 @@ fn compares(app: &App, answer: &Answer) -> bool {
 }
 
 /// Returns the unit and the number of digits of a metric for all columns.
-fn scale(app: &App, metric: &Metric) -> Scale {
-    Scale::of(metric, app.columns.iter().filter_map(|(_, answer)| answer.value(metric)))
+fn scale(columns: &[(Arc<str>, Answer)], metric: &Metric) -> Scale {
+    Scale::of(metric, columns.iter().filter_map(|(_, answer)| answer.value(metric)))
 }
 
 /// Returns the index of the metric under the cursor.
@@ -133,8 +133,8 @@ pub fn cursor_line(app: &App) -> usize {
 }
 
 /// Returns the width of a target's column.
-fn column_width(app: &App, width: u16) -> u16 {
-    let columns = u16::try_from(app.columns.len().max(1)).unwrap_or(u16::MAX);
+fn column_width(columns: usize, width: u16) -> u16 {
+    let columns = u16::try_from(columns.max(1)).unwrap_or(u16::MAX);
     (width.saturating_sub(LABEL + 2) / columns).min(MAX_COLUMN + BAR)
 }
 
@@ -165,7 +165,7 @@ pub fn column_at(app: &App, x: u16, y: u16) -> Option<usize> {
     let index = if is_list(app) {
         usize::from(y.checked_sub(body.y + 3)?) + app.view_scroll
     } else {
-        usize::from(x.checked_sub(body.x + 1 + LABEL)? / column_width(app, body.width).max(1))
+        usize::from(x.checked_sub(body.x + 1 + LABEL)? / column_width(app.columns.len(), body.width).max(1))
     };
     (index < app.columns.len()).then_some(index)
 }
@@ -235,7 +235,7 @@ fn under_cursor(app: &App) -> Option<String> {
     let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
     let value = answer.value(metric)?;
     // Value and interval in the unit of the row.
-    let scale = scale(app, metric);
+    let scale = scale(&app.columns, metric);
     let range = metric.interval(estimate, scenario).filter(|(low, high)| low < high);
     let range = range.map_or_else(String::new, |(low, high)| format!(" ({}, 90 % range)", scale.interval(low, high)));
     Some(format!("{name}: {} {}{range}", metric.label, scale.with_unit(value)))
@@ -297,7 +297,7 @@ fn split_name(name: &str, width: usize) -> (&str, &str) {
 }
 
 fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
-    let width = column_width(app, area.width);
+    let width = column_width(app.columns.len(), area.width);
     let reference = app.reference_column();
     let slots = || (0u16..).zip(app.columns.iter().enumerate());
     for (slot, (index, (name, answer))) in slots() {
@@ -336,7 +336,7 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
             Row::Figure(metric) => {
                 let style = canvas.role(if *metric == app.figure { Role::TitleFocused } else { Role::Text });
                 canvas.text(inner.x + 2, y, LABEL - 2, metric.label, style);
-                let (scale, dim) = (scale(app, metric), canvas.role(Role::Dim));
+                let (scale, dim) = (scale(&app.columns, metric), canvas.role(Role::Dim));
                 if usize::from(LABEL) > metric.label.width() + scale.unit().width() + 3 {
                     canvas.right(inner.x + LABEL - UNIT, y, UNIT, scale.unit(), dim);
                 }
