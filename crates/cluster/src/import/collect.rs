@@ -177,7 +177,7 @@ impl Collector {
             processes(name, value, out);
         }
         let counted =
-            [Field::Nodes, Field::NumAccelerators].into_iter().any(|k| out.fields.has(k) || out.fields.is_open(k));
+            [Field::Nodes, Field::NumAccelerators].into_iter().any(|k| out.fields.has(k) || out.fields.is_unknown(k));
         if !counted {
             // The visible devices of a single command are those of one node.
             let mut chosen = ReadFields::default();
@@ -204,7 +204,7 @@ fn megatron_flags(args: &Args, out: &mut ReadFields) {
     for f in &args.flags {
         // Single-dash flags such as `-p` are not Megatron's.
         if f.name.starts_with("--") && !megatron::flag(&names::snake(&f.name), &f.node, out) {
-            out.strange.push((f.name.clone(), f.node.line));
+            out.unrecognized.push((f.name.clone(), f.node.line));
         }
     }
     if args.has(&["deepspeed_activation_checkpointing"]) {
@@ -242,7 +242,7 @@ fn read_configured_tool(framework: &str, args: &Args, out: &mut ReadFields) {
                 _ => megatron::flag(&key, &f.node, out) || hf::flag(&key, &f.node, out),
             };
             if !known {
-                out.strange.push((f.name.clone(), f.node.line));
+                out.unrecognized.push((f.name.clone(), f.node.line));
             }
         } else if key == "nproc_per_node" {
             // Launcher arguments after `--`.
@@ -438,7 +438,7 @@ pub(super) fn config_file(engine: Engine, args: &Args, files: Lookup<'_>, out: &
     let mut inner = ReadFields::default();
     engine.keys(&node, &mut inner);
     out.fields.copy_missing(&inner.fields);
-    out.strange.append(&mut inner.strange);
+    out.unrecognized.append(&mut inner.unrecognized);
 }
 
 fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: u32, out: &mut ReadFields) {

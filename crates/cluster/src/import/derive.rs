@@ -114,7 +114,7 @@ fn data_parallel(out: &mut ReadFields) {
     }
     let mut model = 1_i64;
     for key in [Field::Tp, Field::Pp, Field::Cp, Field::UlyssesSp] {
-        if f.is_open(key) {
+        if f.is_unknown(key) {
             return;
         }
         match (f.has(key), f.int(key)) {
@@ -219,7 +219,7 @@ pub(crate) fn serving(out: &mut ReadFields) {
         && all > local
         && all % local == 0
         && !f.has(Field::Manifest)
-        && !f.is_open(Field::Nodes)
+        && !f.is_unknown(Field::Nodes)
     {
         let at = f.at(Field::DpLocal);
         f.set_implied(Field::Nodes, all / local, at);

@@ -207,7 +207,7 @@ fn llama_swap(doc: &Node, out: &mut ReadFields) {
         v.set(Field::Name, name.as_str(), m.line);
         v.copy_missing(&o.fields);
         out.variants.push(v);
-        out.strange.append(&mut o.strange);
+        out.unrecognized.append(&mut o.unrecognized);
         engines.push(engine);
     }
     if let Some(e) = engines.first() {
@@ -268,7 +268,7 @@ fn perf_tests(doc: &Node, out: &mut ReadFields) {
         if doc.get("defaults").is_none() {
             sweep(t, [Field::RequestRate, Field::Concurrency], &mut v);
         }
-        out.strange.extend(server.strange);
+        out.unrecognized.extend(server.unrecognized);
         out.variants.push(v);
     }
 }

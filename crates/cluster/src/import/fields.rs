@@ -34,7 +34,7 @@ pub(crate) struct Entry {
 pub(crate) struct Fields {
     entries: Vec<Entry>,
     /// Names that are stated, but whose value the caller must supply.
-    open: Vec<Field>,
+    unknown: Vec<Field>,
 }
 
 impl Fields {
@@ -78,13 +78,13 @@ impl Fields {
     /// Records that the value is stated, but not known.
     pub(crate) fn mark_unknown(&mut self, key: Field) {
         self.remove(key);
-        if !self.is_open(key) {
-            self.open.push(key);
+        if !self.is_unknown(key) {
+            self.unknown.push(key);
         }
     }
 
-    pub(crate) fn is_open(&self, key: Field) -> bool {
-        self.open.contains(&key)
+    pub(crate) fn is_unknown(&self, key: Field) -> bool {
+        self.unknown.contains(&key)
     }
 
     /// Sets or replaces a value.
@@ -100,7 +100,7 @@ impl Fields {
     }
 
     pub(crate) fn put(&mut self, entry: Entry) {
-        self.open.retain(|k| *k != entry.key);
+        self.unknown.retain(|k| *k != entry.key);
         match self.entries.iter_mut().find(|e| e.key == entry.key) {
             Some(e) => *e = entry,
             None => self.entries.push(entry),
@@ -119,9 +119,9 @@ impl Fields {
                 self.entries.push(e.clone());
             }
         }
-        for key in &other.open {
-            if !self.has(*key) && !self.is_open(*key) {
-                self.open.push(*key);
+        for key in &other.unknown {
+            if !self.has(*key) && !self.is_unknown(*key) {
+                self.unknown.push(*key);
             }
         }
     }
@@ -153,7 +153,7 @@ pub(crate) struct ReadFields {
     /// Unset variables that values depend on, with the places of use.
     pub(crate) missing: Vec<(String, u32)>,
     /// Settings that are not recognized, with their places.
-    pub(crate) strange: Vec<(String, u32)>,
+    pub(crate) unrecognized: Vec<(String, u32)>,
     /// Reasons why the job cannot run as written, with their places.
     pub(crate) conflicts: Vec<(String, u32)>,
     pub(crate) roles: Vec<(String, Fields)>,
@@ -236,7 +236,7 @@ impl ReadFields {
         self.fields.set_missing_places(at);
         self.roles.iter_mut().for_each(|(_, f)| f.set_missing_places(at));
         self.variants.iter_mut().for_each(|f| f.set_missing_places(at));
-        for list in [&mut self.missing, &mut self.strange, &mut self.conflicts] {
+        for list in [&mut self.missing, &mut self.unrecognized, &mut self.conflicts] {
             list.iter_mut().filter(|(_, p)| *p == 0).for_each(|(_, p)| *p = at);
         }
     }

@@ -85,12 +85,12 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
     let sources: Vec<Source> =
         files.iter().take(MAX_FILES).enumerate().map(|(index, f)| open(index, f, environment)).collect();
     let mut total = ReadFields::default();
-    total.strange.extend(sources.iter().filter(|s| s.truncated).map(|s| {
+    total.unrecognized.extend(sources.iter().filter(|s| s.truncated).map(|s| {
         (format!("the file is longer than {} MiB; the rest is ignored", MAX_FILE >> 20), encode_place(s.index, 1))
     }));
     if files.len() > MAX_FILES {
         total
-            .strange
+            .unrecognized
             .push((format!("more than {MAX_FILES} files; the rest is ignored"), encode_place(MAX_FILES - 1, 1)));
     }
     let scripts: Vec<(String, Text)> = sources
@@ -158,7 +158,7 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
         }
         out.set_missing_places(encode_place(s.index, 0));
         for l in &s.skipped {
-            out.strange.push(("invalid syntax; line ignored".to_owned(), encode_place(s.index, *l)));
+            out.unrecognized.push(("invalid syntax; line ignored".to_owned(), encode_place(s.index, *l)));
         }
         merge(&mut total, out);
     }
@@ -296,7 +296,7 @@ fn merge(total: &mut ReadFields, other: ReadFields) {
     }
     total.fields.copy_missing(&other.fields);
     total.missing.extend(other.missing);
-    total.strange.extend(other.strange);
+    total.unrecognized.extend(other.unrecognized);
     total.conflicts.extend(other.conflicts);
     if total.roles.is_empty() {
         total.roles = other.roles;

@@ -62,7 +62,7 @@ impl Collector {
                 _ => true,
             };
         }
-        out.strange.retain(|(n, _)| {
+        out.unrecognized.retain(|(n, _)| {
             !matches!(n.as_str(), "--workspace" | "--dataset" | "--num_requests" | "--concurrency" | "--engine_dir")
         });
         match self.servers.first_mut() {

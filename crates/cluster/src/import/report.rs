@@ -147,7 +147,7 @@ pub(crate) fn build(out: ReadFields, files: &[String]) -> Import {
     let mut not_understood: Vec<Note> = Vec::new();
     // Files that are referenced but were not provided may contain the missing values.
     let absent = out.references.into_iter().map(|(path, at)| (format!("file {path} not provided"), at));
-    for (text, at) in out.strange.into_iter().chain(absent) {
+    for (text, at) in out.unrecognized.into_iter().chain(absent) {
         let n = Note { text: mask(&text), at: origin(at) };
         if !not_understood.contains(&n) && not_understood.len() < 1000 {
             not_understood.push(n);

@@ -56,7 +56,9 @@ pub(crate) fn merge_runs(runs: Vec<ReadFields>) -> Option<ReadFields> {
         return Some(first);
     }
     for r in &rest {
-        first.strange.extend(r.strange.iter().filter(|s| !first.strange.contains(s)).cloned().collect::<Vec<_>>());
+        first
+            .unrecognized
+            .extend(r.unrecognized.iter().filter(|s| !first.unrecognized.contains(s)).cloned().collect::<Vec<_>>());
         first.missing.extend(r.missing.iter().filter(|s| !first.missing.contains(s)).cloned().collect::<Vec<_>>());
     }
     let mut variants: Vec<Fields> = std::iter::once(&first).chain(&rest).map(|o| o.fields.clone()).collect();

@@ -177,7 +177,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
         out.conflict(format!("division by zero in {expr}: the job is too small for its parallel sizes"), *line);
     }
     if script.cut {
-        out.strange.push(("the script is too large; the rest is ignored".to_owned(), text.line()));
+        out.unrecognized.push(("the script is too large; the rest is ignored".to_owned(), text.line()));
     }
     out
 }

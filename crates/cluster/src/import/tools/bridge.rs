@@ -23,14 +23,14 @@ pub(crate) fn command(script: &str, args: &Args, out: &mut ReadFields) {
     }
     for f in &args.flags {
         if !flag(&snake(&f.name), &f.node, out) {
-            out.strange.push((f.name.clone(), f.node.line));
+            out.unrecognized.push((f.name.clone(), f.node.line));
         }
     }
     for (path, node) in &args.overrides {
         let path = path.trim_start_matches(['+', '~']);
         let key = path.rsplit('.').next().unwrap_or(path);
         if !setting(&snake(key), node, out) {
-            out.strange.push((path.to_owned(), node.line));
+            out.unrecognized.push((path.to_owned(), node.line));
         }
     }
 }

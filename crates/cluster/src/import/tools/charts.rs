@@ -182,7 +182,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
         }
     }
     for (.., mut o) in entries {
-        out.strange.append(&mut o.strange);
+        out.unrecognized.append(&mut o.unrecognized);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
         out.fields.set_implied(Field::NumAccelerators, n, list.line);
@@ -213,7 +213,7 @@ pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Loo
         let per = gpu.map(|g| g.0).or(o.fields.int(Field::Tp));
         let count = per.and_then(|g| g.checked_mul(o.fields.int(Field::Replicas).unwrap_or(1)));
         total = total.zip(count).and_then(|(a, b)| a.checked_add(b));
-        out.strange.append(&mut o.strange);
+        out.unrecognized.append(&mut o.unrecognized);
         o.fields.remove(Field::NumAccelerators);
         out.roles.push((half.to_owned(), o.fields));
     }

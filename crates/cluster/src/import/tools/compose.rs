@@ -28,7 +28,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
                 out.missing.push(m.clone());
             }
         }
-        out.strange.extend(o.strange.iter().cloned());
+        out.unrecognized.extend(o.unrecognized.iter().cloned());
     }
     let identical = servers.iter().all(|(_, o)| key(o) == key(&first));
     if !out.missing.is_empty() {

@@ -59,7 +59,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     // Next to a prefill worker, a worker without a role decodes.
     let disaggregated = parts.iter().any(|(r, _)| *r == Some("prefill")) && parts.len() > 1;
     for (r, mut o) in parts {
-        out.strange.append(&mut o.strange);
+        out.unrecognized.append(&mut o.unrecognized);
         o.fields.remove(Field::NumAccelerators);
         if disaggregated {
             out.roles.push((r.unwrap_or("decode").to_owned(), o.fields));

@@ -188,7 +188,7 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     out.fields.set(Field::Kind, "training", 0);
     for f in &args.flags {
         if !flag(&snake(&f.name), &f.node, out) {
-            out.strange.push((f.name.clone(), f.node.line));
+            out.unrecognized.push((f.name.clone(), f.node.line));
         }
     }
 }

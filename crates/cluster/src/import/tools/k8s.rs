@@ -167,7 +167,7 @@ fn combine(mut all: Vec<ReadFields>) -> Option<ReadFields> {
         for (mut o, r) in all.into_iter().zip(roles) {
             let Some(r) = r else { continue };
             devices = devices.and_then(|d| d.checked_add(o.fields.int(Field::NumAccelerators)?));
-            out.strange.append(&mut o.strange);
+            out.unrecognized.append(&mut o.unrecognized);
             out.missing.append(&mut o.missing);
             let mut f = o.fields.clone();
             if let Some(n) = f.remove(Field::AcceleratorsPerReplica) {
@@ -196,7 +196,7 @@ fn combine(mut all: Vec<ReadFields>) -> Option<ReadFields> {
             }
         }
         out.variants.push(o.fields);
-        out.strange.append(&mut o.strange);
+        out.unrecognized.append(&mut o.unrecognized);
         out.missing.append(&mut o.missing);
     }
     if let Some(n) = total.filter(|n| *n > 0) {

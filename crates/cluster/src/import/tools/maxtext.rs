@@ -106,7 +106,7 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut ReadFields) {
             _ => axis(k, v, out) || !k.contains("parallelism"),
         };
         if !known {
-            out.strange.push((k.clone(), v.line));
+            out.unrecognized.push((k.clone(), v.line));
         }
     }
     mesh(gpu, out);

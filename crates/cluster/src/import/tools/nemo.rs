@@ -67,7 +67,7 @@ fn keys(path: &str, map: &Node, out: &mut ReadFields) {
             continue;
         }
         if !super::megatron::flag(&names::snake(k), v, out) && path == "model" && relevant(k) {
-            out.strange.push((format!("{path}.{k}"), v.line));
+            out.unrecognized.push((format!("{path}.{k}"), v.line));
         }
     }
 }

@@ -87,7 +87,7 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
             _ => super::hf::flag(&key, n, out) || super::megatron::flag(&key, n, out),
         };
         if !known {
-            out.strange.push((f.name.clone(), f.node.line));
+            out.unrecognized.push((f.name.clone(), f.node.line));
         }
     }
     match (batch, passes) {

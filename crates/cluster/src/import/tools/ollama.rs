@@ -57,7 +57,7 @@ pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadFields)
                     | "repeat_last_n" | "mirostat" | "mirostat_eta" | "mirostat_tau" | "num_keep" | "tfs_z"
                     | "typical_p" | "presence_penalty" | "frequency_penalty" | "penalize_newline" => true,
                     _ => {
-                        out.strange.push((format!("PARAMETER {key}"), at));
+                        out.unrecognized.push((format!("PARAMETER {key}"), at));
                         true
                     }
                 };

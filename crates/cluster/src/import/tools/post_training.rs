@@ -48,7 +48,7 @@ pub(crate) fn verl(args: &Args, out: &mut ReadFields) {
             },
         };
         if !known {
-            out.strange.push((path.to_owned(), node.line));
+            out.unrecognized.push((path.to_owned(), node.line));
         }
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn openrlhf(args: &Args, out: &mut ReadFields) {
             _ => super::hf::flag(&key, &f.node, out),
         };
         if !known {
-            out.strange.push((f.name.clone(), f.node.line));
+            out.unrecognized.push((f.name.clone(), f.node.line));
         }
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
                     continue;
                 }
                 if !v.is_map() && !super::megatron::flag(&snake(k), v, out) && k.contains("parallel") {
-                    out.strange.push((k.clone(), v.line));
+                    out.unrecognized.push((k.clone(), v.line));
                 }
             }
         }
@@ -100,7 +100,7 @@ pub(crate) fn command(args: &Args, experiment: Option<&Text>, out: &mut ReadFiel
             _ => !f.name.starts_with("--") || super::megatron::flag(&key, &f.node, out),
         };
         if !known {
-            out.strange.push((f.name.clone(), f.node.line));
+            out.unrecognized.push((f.name.clone(), f.node.line));
         }
     }
     out.references.push((path, line));

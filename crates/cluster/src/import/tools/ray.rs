@@ -27,7 +27,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     if all.len() == 1 {
         if let Some(one) = all.pop() {
             out.fields.copy_missing(&one.fields);
-            out.strange.extend(one.strange);
+            out.unrecognized.extend(one.unrecognized);
             out.missing.extend(one.missing);
         }
         return;

@@ -64,7 +64,7 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
     let disaggregated = ["prefill", "decode"].iter().all(|r| workers.iter().any(|(w, ..)| *w == Some(*r)));
     let whole_nodes = workers.iter().all(|(_, _, g, _)| Some(*g) == per_node);
     for (_, o, ..) in &mut workers {
-        out.strange.append(&mut o.strange);
+        out.unrecognized.append(&mut o.unrecognized);
         out.missing.append(&mut o.missing);
         o.fields.remove(Field::NumAccelerators);
     }
@@ -160,7 +160,7 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
             }
             let n = g.and_then(|(g, _)| g.checked_mul(o.fields.int(Field::Replicas).unwrap_or(1)));
             all = all.zip(n).and_then(|(a, b)| a.checked_add(b));
-            out.strange.append(&mut o.strange);
+            out.unrecognized.append(&mut o.unrecognized);
         }
         out.roles.push(("prefill".to_owned(), pre.fields));
         out.roles.push(("decode".to_owned(), main.fields));
@@ -180,7 +180,7 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
             out.fields.set_implied(Field::NumAccelerators, n, d.line);
         }
     } else {
-        out.strange.append(&mut main.strange);
+        out.unrecognized.append(&mut main.unrecognized);
         out.fields.copy_missing(&main.fields);
         if let Some((g, at)) = gpu {
             out.fields.set(Field::AcceleratorsPerReplica, g, at);

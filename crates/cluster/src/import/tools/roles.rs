@@ -38,7 +38,7 @@ pub(crate) fn disaggregated(servers: Vec<(String, ReadFields)>, out: &mut ReadFi
     let mut devices = Some(0_i64);
     for (role, mut o) in servers {
         devices = devices.zip(o.fields.int(Field::NumAccelerators)).and_then(|(a, b)| a.checked_add(b));
-        out.strange.append(&mut o.strange);
+        out.unrecognized.append(&mut o.unrecognized);
         out.missing.append(&mut o.missing);
         if !out.roles.iter().any(|(known, _)| *known == role) {
             out.roles.push((role, o.fields));

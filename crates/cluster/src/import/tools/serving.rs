@@ -74,7 +74,7 @@ impl Engine {
             Engine::Nim => nim::flag(&key, node, out),
         };
         if !known {
-            out.strange.push((raw.to_owned(), node.line));
+            out.unrecognized.push((raw.to_owned(), node.line));
         }
     }
 
@@ -120,7 +120,7 @@ impl Engine {
             return None;
         }
         // If a size is stated but unknown, the number of devices is unknown.
-        if [Field::Tp, Field::Pp, Field::Dp].into_iter().any(|k| f.is_open(k) || (f.has(k) && of(k).is_none())) {
+        if [Field::Tp, Field::Pp, Field::Dp].into_iter().any(|k| f.is_unknown(k) || (f.has(k) && of(k).is_none())) {
             return None;
         }
         let base = tp.unwrap_or(1).checked_mul(pp.unwrap_or(1))?;

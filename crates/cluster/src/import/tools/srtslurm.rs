@@ -70,7 +70,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         let stated = int(&format!("{role}_nodes"));
         nodes = nodes.saturating_add(stated.or(per_node.map(|p| all.div_euclid(p))).unwrap_or(0));
         take_served(&mut r, out);
-        out.strange.append(&mut r.strange);
+        out.unrecognized.append(&mut r.unrecognized);
         out.missing.append(&mut r.missing);
         out.roles.push((role.to_owned(), r.fields));
     }
@@ -94,7 +94,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
                     out.fields.put(e.clone());
                 }
             }
-            out.strange.append(&mut r.strange);
+            out.unrecognized.append(&mut r.unrecognized);
         }
         let workers = int("agg_workers").unwrap_or(1);
         let gpus = int("gpus_per_agg").or_else(|| {

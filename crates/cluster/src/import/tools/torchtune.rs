@@ -29,7 +29,7 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     }
     for (path, node) in &args.overrides {
         if !setting(path, node, out) {
-            out.strange.push((path.clone(), node.line));
+            out.unrecognized.push((path.clone(), node.line));
         }
     }
 }
@@ -46,7 +46,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set(Field::Framework, "torchtune", 0);
     doc.for_each_leaf(&mut |path, node| {
         if !setting(path, node, out) && !path.contains('.') {
-            out.strange.push((path.to_owned(), node.line));
+            out.unrecognized.push((path.to_owned(), node.line));
         }
     });
 }

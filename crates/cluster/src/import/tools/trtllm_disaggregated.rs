@@ -35,7 +35,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         let f = |k: Field| o.fields.int(k).unwrap_or(1);
         let n = o.fields.int(Field::Tp).and_then(|tp| tp.checked_mul(f(Field::Pp))?.checked_mul(f(Field::Replicas)));
         devices = devices.zip(n).and_then(|(a, b)| a.checked_add(b));
-        out.strange.append(&mut o.strange);
+        out.unrecognized.append(&mut o.unrecognized);
         out.roles.push((role.to_owned(), o.fields));
     }
     settle_roles(out);
