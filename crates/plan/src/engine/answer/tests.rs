@@ -310,3 +310,15 @@ fn a_checkpoint_with_quantized_weights_keeps_their_format_in_the_workload_of_ano
     assert_eq!(format("llama3.1-8b-serve:model=qwen3-8b"), Format::Bf16);
     assert_eq!(format("llama3.1-70b-serve:model=qwen3-8b"), Format::Fp8);
 }
+
+#[test]
+fn vllm_unpacks_int8_weights_on_blackwell() {
+    let library = library();
+    let compute = |target: &str| {
+        let set = ["precision=int8", "software=vllm"];
+        let (scenario, _) = answered(&library, Engine::Analytical, (target, "llama3.1-8b-serve"), &set);
+        scenario.compute(&scenario.base)
+    };
+    assert_eq!(["h100-sxm-8", "l40s-8"].map(compute), [Format::Int8; 2]);
+    assert_eq!(["b200-8", "rtx-5090-4", "gb10-1"].map(compute), [Format::Bf16; 3]);
+}
