@@ -8,9 +8,8 @@ mod kept;
 mod stage;
 
 pub use ends::PeakStages;
-pub use stage::{ModelStates, Sharded};
+pub use stage::{ModelStates, Sharded, keeps_gathered_weights};
 
-use crate::accelerator::Precision;
 use crate::constants::Constants;
 use crate::convolution::Residual;
 use crate::training::adapters::Adapters;
@@ -154,6 +153,11 @@ impl LocalParams {
     }
 }
 
+/// Bytes of an activation, or of a weight as it is gathered: those of the GEMMs' format, or 16 bit if that is narrower.
+fn element_bytes(i: &TrainingInput) -> f64 {
+    i.precision.bytes().max(2.0)
+}
+
 /// Weights of the embedding or output layer at one end of the pipeline; of both if there is one stage and they are not
 /// tied.
 fn embedding(i: &TrainingInput) -> f64 {
@@ -173,8 +177,7 @@ pub fn kept(i: &TrainingInput, plan: Plan) -> f64 {
 /// Bytes of activations kept by a convolutional network. Per pixel and channel: the convolution's output, which the
 /// batch norm needs, and the activation function's, which the next convolution needs.
 fn convolutional_activations(i: &TrainingInput, network: &Residual) -> f64 {
-    let wide = if matches!(i.precision, Precision::Fp32 | Precision::Tf32) { 4.0 } else { 2.0 };
-    2.0 * wide * network.outputs() * i.micro
+    2.0 * element_bytes(i) * network.outputs() * i.micro
 }
 
 /// Memory of the accelerator that holds most under `recompute`. The first stage holds most micro-batches, the last one

@@ -3,6 +3,7 @@
 use atlas_core::count::Count;
 use std::cell::OnceCell;
 
+use super::element_bytes;
 use crate::training::input::{Plan, TrainingInput};
 use atlas_core::plan::Recompute;
 
@@ -23,7 +24,8 @@ impl KeptActivations {
     pub(super) fn of(i: &TrainingInput, recompute: Recompute) -> KeptActivations {
         let a = &i.arch;
         let split = if i.sequence_parallel { i.tp } else { Count::ONE };
-        let input = 2.0 * a.hidden / split;
+        let wide = element_bytes(i);
+        let input = wide * a.hidden / split;
         if recompute == Recompute::Full {
             // The input of a layer, whatever the layer consists of, split evenly over its blocks.
             let blocks = a.attention_share + a.mlp_share + a.linear.map_or(0.0, |linear| linear.share);
@@ -32,7 +34,7 @@ impl KeptActivations {
         }
         // Inputs of norms, and the block inputs that the projections keep (in the format of their GEMMs). Selective
         // recomputation recomputes norms and activation functions, so their outputs are not kept.
-        let kept = if i.precision.is_narrow() { i.precision.bytes() } else { 2.0 };
+        let kept = if i.precision.is_narrow() { i.precision.bytes() } else { wide };
         let again = recompute == Recompute::Selective;
         // Shares of the outputs of dense and grouped products that are kept.
         let how = i.software.selective_recompute;
@@ -45,22 +47,23 @@ impl KeptActivations {
         let plain = input + if again { 0.0 } else { kept * a.hidden / split } + masks;
         let kv = a.kv_heads.max(i.tp) * a.head_dim * 2.0;
         let gate = if a.attention_gate { a.v_width() } else { 0.0 };
-        let qkv = products * 2.0 * (a.q_width() + gate + kv) / i.tp;
-        let attention_out = (2.0 + if kept < 2.0 { kept } else { 0.0 }) * a.v_width() / i.tp;
+        let qkv = products * wide * (a.q_width() + gate + kv) / i.tp;
+        let attention_out = (wide + if kept < 2.0 { kept } else { 0.0 }) * a.v_width() / i.tp;
         let (ups, routed) = (a.mlp_matrices() - 1.0, a.top_k * i.imbalance);
-        let width = |products: f64| products * 2.0 * ups + if again { 0.0 } else { kept };
+        let width = |products: f64| products * wide * ups + if again { 0.0 } else { kept };
         // A routed copy keeps its input, the up-projections and the output of the activation function.
         let mixture = routed * (kept * a.expert_width() + width(grouped) * a.moe_ffn) / split
             + width(products) * a.shared_ffn / i.tp;
-        // Scores, softmax and dropout of unfused attention: 5 bytes per head and pair of positions.
+        // Scores, softmax and dropout mask of unfused attention: 5 bytes per head and pair of positions in 16 bit.
         let scores = if i.software.fused_attention || recompute == Recompute::Selective {
             4.0 * a.heads / i.tp
         } else {
-            5.0 * a.heads * i.seq / (i.tp * i.cp)
+            (2.0 * wide + 1.0) * a.heads * i.seq / (i.tp * i.cp)
         };
         let indexer = a.indexer.map_or(0.0, |x| 2.0 * (x.heads + 1.0) * x.dim + 4.0 * x.top_k);
         // Projected input, and the output of the recurrence. The backward pass of the scan recomputes its states.
-        let linear = a.linear.map_or(0.0, |x| (2.0 * x.input_projection_width() + 2.0 * kept * x.inner_width()) / i.tp);
+        let linear =
+            a.linear.map_or(0.0, |x| (wide * x.input_projection_width() + 2.0 * kept * x.inner_width()) / i.tp);
         KeptActivations {
             attention: plain + qkv + attention_out + scores + indexer,
             linear: plain + linear,
@@ -83,7 +86,7 @@ impl KeptActivations {
     /// The bytes with MLPs and mixtures recomputed from their inputs.
     fn without_mlps(self, i: &TrainingInput) -> KeptActivations {
         let split = if i.sequence_parallel { i.tp } else { Count::ONE };
-        let input = 2.0 * i.arch.hidden / split;
+        let input = element_bytes(i) * i.arch.hidden / split;
         KeptActivations { mlp: input.min(self.mlp), mixture: input.min(self.mixture), ..self }
     }
 

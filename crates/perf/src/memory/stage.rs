@@ -1,7 +1,7 @@
 //! One pipeline stage: its layers, and the memory that does not depend on recomputation.
 
 use super::kept::KeptActivations;
-use super::{LocalParams, MemoryBreakdown, embedding, logits};
+use super::{LocalParams, MemoryBreakdown, element_bytes, embedding, logits};
 use crate::arch::Architecture;
 use crate::constants::Constants;
 use crate::training::adapters::Adapters;
@@ -122,6 +122,14 @@ impl Stage {
     }
 }
 
+/// Whether fully sharded weights are gathered once per step and kept until its end, in the format of the GEMMs (FSDP2,
+/// `MixedPrecisionPolicy.param_dtype`).
+#[must_use]
+pub fn keeps_gathered_weights(i: &TrainingInput) -> bool {
+    let once = i.sharding == Sharding::Zero3 && i.persistent_sharding() != Sharding::Zero3;
+    once && i.packed_bytes.is_none() && i.adapters == Adapters::None
+}
+
 /// Number of parameters on one accelerator, and the ranks over which their states are sharded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sharded {
@@ -167,7 +175,13 @@ impl Sharded {
     pub(super) fn bytes(&self, i: &TrainingInput) -> [f64; 3] {
         let [weights, gradients, optimizer] = self.shards;
         let trained = self.trained;
-        [self.weight_bytes(i) / weights, trained * i.grad_bytes / gradients, trained * i.optimizer_bytes / optimizer]
+        let weights = if keeps_gathered_weights(i) {
+            // Shards in the format in which they are updated, and all weights in that of the GEMMs.
+            self.params * element_bytes(i) + self.weight_bytes(i) / optimizer
+        } else {
+            self.weight_bytes(i) / weights
+        };
+        [weights, trained * i.grad_bytes / gradients, trained * i.optimizer_bytes / optimizer]
     }
 }
 
@@ -215,7 +229,7 @@ pub(super) fn non_activation_memory(i: &TrainingInput, c: &Constants, stage: &St
     let logits = if with_logits { waiting * logits(i) * (1.0 + i.mtp_layers) } else { 0.0 };
     let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(Count::ONE));
     let gathered = if i.persistent_sharding() == Sharding::Zero3 {
-        2.0 * layer * i.packed_bytes.unwrap_or(i.weight_bytes)
+        2.0 * layer * i.packed_bytes.unwrap_or(element_bytes(i))
     } else {
         0.0
     };

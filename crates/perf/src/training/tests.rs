@@ -147,6 +147,17 @@ fn a_longer_pipeline_has_a_longer_bubble_and_interleaving_shortens_it() {
 }
 
 #[test]
+fn activations_in_32_bit_take_twice_the_bytes_of_those_in_16_bit() {
+    let activations = |precision| {
+        let i = TrainingInput { precision, recompute: Recompute::None, ..TrainingInput::default() };
+        crate::memory::training_memory(&i, &Constants::default(), Recompute::None).activations
+    };
+    let (wide, narrow) = (activations(Precision::Tf32), activations(Precision::Bf16));
+    assert_eq!(wide, activations(Precision::Fp32));
+    assert!((1.9..=2.0).contains(&(wide / narrow)), "{}", wide / narrow);
+}
+
+#[test]
 fn stages_gather_fully_sharded_weights_once_a_step() {
     let c = Constants::default();
     let stages = TrainingInput {
@@ -166,10 +177,14 @@ fn stages_gather_fully_sharded_weights_once_a_step() {
     let (once, every) = (at(None), at(Some(Reshard::EveryMicroBatch)));
     // Weights and gradients are kept unsharded, and communicated once per step instead of once per micro-batch.
     let zero1 = estimate(&TrainingInput { sharding: Sharding::Zero1, ..stages }, &c);
-    assert_eq!(once.memory.weights, zero1.memory.weights);
+    // Beside them, each of the four replicas keeps its shard.
+    assert!((once.memory.weights / zero1.memory.weights - 1.25).abs() < 1e-9);
     assert_eq!(once.memory.gradients, zero1.memory.gradients);
     assert_eq!(once.memory.optimizer, every.memory.optimizer);
-    assert!((once.memory.weights / every.memory.weights - 4.0).abs() < 1e-9);
+    assert!((once.memory.weights / every.memory.weights - 5.0).abs() < 1e-9);
+    // Shards in 32 bit are gathered in 16 bit.
+    let masters = estimate(&TrainingInput { weight_bytes: 4.0, ..stages }, &c);
+    assert!((masters.memory.weights / zero1.memory.weights - 1.5).abs() < 1e-9);
     assert!(once.step_seconds < every.step_seconds && (once.step_seconds / zero1.step_seconds - 1.0).abs() < 0.02);
     // With one micro-batch, both communicate about the same volume.
     let few = TrainingInput { global: 4.0, ..stages };

@@ -4,7 +4,7 @@ use super::Reported;
 use crate::explain::expression::Written;
 use crate::explain::{Origin, Term};
 use crate::knob::Knob;
-use atlas_perf::memory::{PeakStages, Sharded};
+use atlas_perf::memory::{PeakStages, Sharded, keeps_gathered_weights};
 use atlas_perf::training::Adapters;
 
 impl Reported<'_> {
@@ -22,7 +22,7 @@ impl Reported<'_> {
         let offloaded = if name == "optimizer" { i.offload.optimizer } else { i.offload.weights };
         let frozen_images = i.images.is_some_and(|images| !images.trained);
         let added = i.packed_bytes.is_some() || i.adapters != Adapters::None;
-        if offloaded > 0.0 || (kind == 0 && (added || frozen_images)) {
+        if offloaded > 0.0 || (kind == 0 && (added || frozen_images || keeps_gathered_weights(i))) {
             return None;
         }
         let states = PeakStages::of(i, &self.constants).model_states(&self.out.memory)?;
@@ -88,7 +88,9 @@ impl Reported<'_> {
             _ => Vec::new(),
         };
         let how = match name {
-            "weights" => "weights of the fullest stage, cut by tp, pp and ep, and over replicas under zero3",
+            "weights" => {
+                "weights of the fullest stage, cut by tp, pp and ep, and over replicas under zero3; with the gathered weights, if they are kept"
+            }
             "gradients" => "gradients as they are kept, over replicas from zero2 on",
             "optimizer" => "fp32 master weights and two moments, over replicas from zero1 on",
             "activations" => {
