@@ -272,6 +272,13 @@ impl Accelerator {
         self.supports(Precision::Fp4) || self.supports(Precision::Fp6)
     }
 
+    /// Whether matrix units apply the 8-bit floating-point scales of NVFP4. Those of other vendors apply only the powers
+    /// of two of MX formats (AMD, CDNA4 ISA; OCP Microscaling Formats specification 1.0, section 5.3).
+    #[must_use]
+    pub fn multiplies_nvfp4(&self) -> bool {
+        self.supports(Precision::Fp4) && matches!(self.generation, Generation::Blackwell | Generation::Workstation)
+    }
+
     /// Whether the device multiplies in `format` natively.
     #[must_use]
     pub fn multiplies(&self, format: Format) -> bool {

@@ -58,6 +58,12 @@ impl KnobValues for Knob {
                 "off" | "false" | "no" | "0" => Ok(Setting::Toggle(false)),
                 _ => Err(refuse("on or off".to_owned())),
             },
+            // The format of the block scales is not part of the usual name.
+            ValueType::Choice(_)
+                if self == Knob::Precision && Preset::named(text).is_some_and(|preset| preset.nvfp4) =>
+            {
+                Ok(Setting::Choice("nvfp4".into()))
+            }
             ValueType::Choice(_) if self == Knob::Precision && Preset::named(text).is_some() => {
                 Ok(Setting::Choice(canonical(text).to_ascii_lowercase().into()))
             }

@@ -63,13 +63,13 @@ fn pool(fields: &mut Fields<'_>) -> PoolSpec {
 /// model does not use formats.
 pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
     plan.weight_bits = p.number_of(Knob::WeightBits);
-    let (mut bits, mut products) = (plan.weight_bits, None);
+    let (mut bits, mut products, mut nvfp4) = (plan.weight_bits, None, false);
     let mut format = |key| {
         let written = p.text(key)?;
         if key == "weights"
             && let Some(preset) = Preset::named(&written)
         {
-            (bits, products) = (bits.or(preset.bits), preset.compute);
+            (bits, products, nvfp4) = (bits.or(preset.bits), preset.compute, preset.nvfp4);
             return Some(preset.weights);
         }
         let known = Format::named(&written);
@@ -90,7 +90,7 @@ pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
     let narrow = |format: &Format| matches!(format, Format::Fp8 | Format::Mxfp8 | Format::Int8 | Format::Fp4);
     plan.compute = plan.compute.or(format("activations").filter(narrow));
     plan.compute = plan.compute.or(products);
-    plan.weight_bits = bits;
+    (plan.weight_bits, plan.nvfp4) = (bits, nvfp4);
     if let Some(states) = states {
         let optimizer = plan.optimizer.unwrap_or(Optimizer::Adam);
         match optimizer.with_states(states) {

@@ -11,6 +11,8 @@ pub struct Preset {
     pub compute: Option<Format>,
     /// Bits per weight including scales, for formats defined by their size.
     pub bits: Option<f64>,
+    /// Whether 4-bit floating-point weights are NVFP4.
+    pub nvfp4: bool,
 }
 
 impl Preset {
@@ -22,14 +24,14 @@ impl Preset {
     #[must_use]
     pub fn named(name: &str) -> Option<Preset> {
         if let Some(bits) = stored_bits(name) {
-            return Some(Preset { weights: Format::Int4, compute: None, bits: Some(bits) });
+            return Some(Preset { weights: Format::Int4, compute: None, bits: Some(bits), nvfp4: false });
         }
         let (weights, compute) = match name.trim().to_ascii_lowercase().as_str() {
             "w8a16" => (Format::Fp8, Some(Format::Bf16)),
             "w4a8" => (Format::Int4, Some(Format::Fp8)),
             _ => (Format::named(name.trim())?, None),
         };
-        Some(Preset { weights, compute, bits: None })
+        Some(Preset { weights, compute, bits: None, nvfp4: name.trim().eq_ignore_ascii_case("nvfp4") })
     }
 }
 
@@ -45,6 +47,10 @@ mod tests {
         assert_eq!(of("W4A16"), Some((Format::Int4, None, None)));
         assert_eq!(of("w4a8"), Some((Format::Int4, Some(Format::Fp8), None)));
         assert_eq!(of("NVFP4"), Some((Format::Fp4, None, None)));
+        assert_eq!(
+            ["nvfp4", "mxfp4", "fp4"].map(|name| Preset::named(name).is_some_and(|preset| preset.nvfp4)),
+            [true, false, false]
+        );
         assert_eq!(of("Q4_K_M"), Some((Format::Int4, None, Some(4.85))));
         assert_eq!(of("w3a3"), None);
         assert!(Preset::NAMES.iter().all(|name| Preset::named(name).is_some()));

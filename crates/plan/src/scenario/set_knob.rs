@@ -283,7 +283,7 @@ impl Scenario {
             Knob::Precision => {
                 let Some(preset) = Preset::named(word) else { return false };
                 self.each(knob, |Phase { plan, .. }| {
-                    plan.format = Some(preset.weights);
+                    (plan.format, plan.nvfp4) = (Some(preset.weights), preset.nvfp4);
                     // A named precision replaces stated weight bits, compute format and expert format.
                     (plan.weight_bits, plan.compute, plan.experts) = (preset.bits, preset.compute, None);
                 });

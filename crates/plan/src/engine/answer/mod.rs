@@ -19,8 +19,15 @@ pub mod training;
 use crate::estimate::{Detail, Estimate, Figures, Latency, Queue, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
+use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::serving::{ServingEstimate, ServingInput};
 use atlas_perf::training::{Memo, TrainingEstimate, TrainingInput};
+
+/// Verdict on NVFP4 weights on a device that multiplies only MX formats, if a phase has them.
+fn refused_nvfp4(phase: &Phase, device: &Accelerator) -> Option<Verdict> {
+    let lacks = phase.plan.nvfp4 && device.supports(Precision::Fp4) && !device.multiplies_nvfp4();
+    lacks.then_some(Verdict::Format { format: "nvfp4", instead: "mxfp4" })
+}
 
 /// Computes times and rates of a phase. `closed` is the result of the closed form.
 trait Physics {

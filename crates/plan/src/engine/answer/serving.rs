@@ -1,7 +1,7 @@
 //! Serving: converts a scenario to a deployment under load, and its estimate to metrics.
 
 use super::event::serving::Answer;
-use super::{Physics, limits, power, throttle};
+use super::{Physics, limits, power, refused_nvfp4, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_core::count::Count;
@@ -342,6 +342,9 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
             Refused::Device(format) => Verdict::Format { format: format.name(), instead: unscaled(format) },
             Refused::Software(format) => Verdict::SoftwareFormat { format: format.name(), instead },
         });
+    }
+    if let Some(verdict) = refused_nvfp4(phase, &input.accelerator) {
+        return Some(verdict);
     }
     if !input.arch.causal && matches!(input.load, Load::DecodeOnly { .. }) {
         return Some(Verdict::NoDecode);

@@ -322,3 +322,21 @@ fn vllm_unpacks_int8_weights_on_blackwell() {
     assert_eq!(["h100-sxm-8", "l40s-8"].map(compute), [Format::Int8; 2]);
     assert_eq!(["b200-8", "rtx-5090-4", "gb10-1"].map(compute), [Format::Bf16; 3]);
 }
+
+#[test]
+fn nvfp4_is_refused_where_matrix_units_apply_only_mx_scales() {
+    let library = library();
+    for workload in ["llama3.1-70b-serve", "llama3.1-8b-train"] {
+        let verdict = |target: &str, format: &str| {
+            let (_, estimate) = answered(&library, Engine::Analytical, (target, workload), &[format]);
+            estimate.detail.unwrap().verdict
+        };
+        let refused = Verdict::Format { format: "nvfp4", instead: "mxfp4" };
+        assert_eq!(verdict("mi355x-8", "precision=nvfp4"), refused, "{workload}");
+        for (target, format) in
+            [("mi355x-8", "precision=mxfp4"), ("b200-8", "precision=nvfp4"), ("mi355x-8", "precision=fp8")]
+        {
+            assert_ne!(verdict(target, format), refused, "{workload} {target} {format}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Training: converts a scenario to an optimizer step, and its estimate to metrics.
 
 use super::event::training::Answer;
-use super::{Physics, limits, power, throttle};
+use super::{Physics, limits, power, refused_nvfp4, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, Training, Verdict};
 use crate::scenario::{Machine, Phase, Scenario};
 use atlas_core::count::Count;
@@ -157,6 +157,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
             out,
             devices,
         )
+        .or(|| refused_nvfp4(phase, &input.accelerator))
         .or(|| over_host_memory(scenario, &input)),
         throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
         power: Some(power),
