@@ -58,8 +58,9 @@ pub fn table(all: &[(&str, &Advice)], targets: bool) -> Grid {
         } else {
             Cell::figure(units::relative(1.0, 1.0 + advice.gain), advice.gain)
         };
+        let losses: String = advice.latency_losses.iter().map(|loss| format!("; but {loss}")).collect();
         let own = [
-            Cell::text(advice.text.clone()),
+            Cell::text(advice.text.clone() + &losses),
             gain,
             Cell::text(advice.metric.label),
             if advice.fixes { Cell::text("–") } else { show(advice.before) },
