@@ -144,7 +144,12 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
     let mixed = decode.with(&prompts(input, chunk, batch));
     let mixed_time = if input.chunked_prefill { m.step_with_intake(&mixed) } else { decode_time.add(&alone, 1.0) };
     let shared = chunks.min(steps);
-    let time = decode_time.scaled(steps - shared).add(&mixed_time, shared).add(&alone, chunks - shared);
+    let mut time = decode_time.scaled(steps - shared).add(&mixed_time, shared).add(&alone, chunks - shared);
+    if m.stages() > 1.0 {
+        // Other sequences fill the stages that a prompt does not occupy, but do not shorten its own way through them.
+        let least = prefill_alone(m, input).total() + steps * decode_time.total();
+        time = time.scaled((least / time.total().max(1e-12)).max(1.0));
+    }
     Cycle {
         batch,
         time,

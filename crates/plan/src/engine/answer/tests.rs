@@ -340,3 +340,19 @@ fn nvfp4_is_refused_where_matrix_units_apply_only_mx_scales() {
         }
     }
 }
+
+#[test]
+fn littles_law_holds_for_few_long_prompts_in_a_pipeline() {
+    let library = library();
+    for concurrency in [1.0, 2.0, 4.0] {
+        let in_flight = format!("concurrency={concurrency}");
+        let set = ["tp=4", "pp=2", "prompt=16384", "generate=128", &in_flight];
+        let rates = [Engine::Analytical, Engine::Event].map(|engine| {
+            let (_, seen) = serving(&library, engine, ("h100-sxm-8", "llama3.1-70b-serve"), &set);
+            let found = seen.requests_per_sec * seen.e2e_ms[0] / 1000.0;
+            assert!(found < 1.03 * concurrency, "{}: {found} of {concurrency}", engine.name());
+            seen.requests_per_sec
+        });
+        assert!(near(rates[0], rates[1], 0.1), "{concurrency}: {rates:?}");
+    }
+}
