@@ -131,7 +131,9 @@ impl Scenario {
     /// Whether the knob has a derived default and neither files nor the user state its value.
     #[must_use]
     pub fn follows(&self, knob: Knob) -> bool {
-        matches!(knob.spec().slot, Slot::Number { get, .. } if get(&self.base.plan).is_none())
+        // The price basis determines whether a price includes energy.
+        (knob == Knob::EnergyIncluded && self.terms.energy_included.is_none())
+            || matches!(knob.spec().slot, Slot::Number { get, .. } if get(&self.base.plan).is_none())
     }
 
     /// Sets a knob. A phase that overrides the value keeps its own.
