@@ -153,6 +153,31 @@ pub(super) fn of_word(word: &str) -> Option<&'static Metric> {
     figure::named(word).or_else(|| METRICS.iter().find(label))
 }
 
+/// Replaces phrases that a bound follows by the name of the metric, as constraints require: `step time under 10 s`.
+pub(super) fn name_bounded(words: &mut Words) {
+    const RELATIONS: [&str; 10] = ["under", "below", "over", "above", "within", "<", "<=", ">", ">=", "less"];
+    for (phrase, training, serving) in PHRASES.into_iter().filter(|(phrase, ..)| phrase.contains(' ')) {
+        // A step of training and a step of decoding are different metrics; only the former has this name.
+        let steps = phrase.contains("step");
+        if (training != serving && !steps) || !words.has(phrase) {
+            continue;
+        }
+        let length = phrase.split(' ').count();
+        let at = words.all().windows(length).position(|window| window.join(" ") == phrase);
+        let rest = at.and_then(|at| words.all().get(at + length..)).unwrap_or_default();
+        let number =
+            |word: &String| word.trim_start_matches(['<', '>', '=', '$']).starts_with(|c: char| c.is_ascii_digit());
+        let bounded = match rest {
+            [relation, ..] if relation.starts_with(['<', '>']) && number(relation) => true,
+            [relation, more @ ..] => RELATIONS.contains(&relation.as_str()) && more.iter().take(2).any(number),
+            [] => false,
+        };
+        if bounded {
+            words.replace(phrase, &[training.metric().name]);
+        }
+    }
+}
+
 /// Whether a relation or a quantity follows a phrase.
 fn has_bound(words: &Words, phrase: &str) -> bool {
     const RELATIONS: [&str; 16] = [

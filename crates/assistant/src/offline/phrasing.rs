@@ -159,6 +159,7 @@ pub(super) fn rewrite_settings(words: &mut Words) {
         let knob = if value < LONGEST_LENGTH { Knob::Prompt } else { Knob::TrainTokens };
         Some(vec![format!("{}={value}", knob.name())])
     });
+    figures::name_bounded(words);
     bounds(words);
 }
 

@@ -222,12 +222,18 @@ fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> 
     };
     let refuse = || ConditionError::Bound { figure: metric.name, found: text.trim().to_owned(), expected };
     let clean = text.trim().trim_start_matches('$').replace('_', "");
-    let bare = if metric.unit.is_empty() { clean.as_str() } else { clean.trim_end_matches(metric.unit) };
+    let bare = without_unit(&clean, metric.unit).unwrap_or(&clean);
     let read = units.iter().find_map(|(unit, scale)| {
-        let digits = bare.strip_suffix(unit)?.trim();
+        let digits = without_unit(bare, unit)?.trim();
         digits.parse::<f64>().ok().map(|value| value * scale)
     });
     read.filter(|value| value.is_finite()).ok_or_else(refuse)
+}
+
+/// Removes a unit from the end, ignoring case.
+fn without_unit<'t>(text: &'t str, unit: &str) -> Option<&'t str> {
+    let (digits, end) = text.split_at_checked(text.len().checked_sub(unit.len())?)?;
+    end.eq_ignore_ascii_case(unit).then_some(digits)
 }
 
 #[cfg(test)]
@@ -247,6 +253,8 @@ mod tests {
         assert_eq!(bound("headroom >= 10%"), ("headroom", Relation::AtLeast, 0.1));
         assert_eq!(bound("usd_per_hour<=$1.5k"), ("usd_per_hour", Relation::AtMost, 1500.0));
         assert_eq!(bound("power<=20kW"), ("power_w", Relation::AtMost, 20_000.0));
+        assert_eq!(bound("power<=20kw"), ("power_w", Relation::AtMost, 20_000.0));
+        assert_eq!(bound("memory<40gb"), ("peak_mem_gb", Relation::Below, 40.0));
         assert_eq!(bound("throughput>=1.5M"), ("tokens_per_sec", Relation::AtLeast, 1.5e6));
         assert_eq!(
             Condition::parse("tp<=8").unwrap(),
