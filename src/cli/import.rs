@@ -90,11 +90,17 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         return scenario(&read, args, globals);
     }
     let job = read.to_json();
+    let described = text(&job);
+    if described.is_empty() {
+        write_stderr("the files do not define a scenario:");
+        write_stderr("  found no launch command or configuration of a supported tool");
+        return Err(Failure::Reported.into());
+    }
     let mut out = std::io::stdout().lock();
     match args.format {
         Format::Json if std::io::stdout().is_terminal() => writeln!(out, "{job:#}")?,
         Format::Json => writeln!(out, "{job}")?,
-        Format::Text => out.write_all(text(&job).as_bytes())?,
+        Format::Text => out.write_all(described.as_bytes())?,
     }
     Ok(())
 }

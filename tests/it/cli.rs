@@ -509,3 +509,13 @@ fn overload_exits_0_and_is_reported_as_a_verdict() {
     let run = atlas(dir.path(), &["run", "--batch", "lines.jsonl"]).assert().code(0);
     assert!(stdout(&run).contains("\"overload\"") && !stdout(&run).contains("error"), "{}", stdout(&run));
 }
+
+#[test]
+fn import_of_a_file_without_a_job_fails_and_says_so() {
+    let dir = temp();
+    for (name, text) in [("empty.sh", ""), ("rows.csv", "tp,step_time_ms\n1,16000\n")] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+        let run = atlas(dir.path(), &["import", name]).assert().code(1);
+        assert!(stderr(&run).contains("found no launch command"), "{name}: {}", stderr(&run));
+    }
+}
