@@ -59,8 +59,12 @@ pub fn gather(
         Kind::Log => logs(head.as_slice().chain(source), context)?,
         Kind::Yaml | Kind::Csv => {
             source.by_ref().take(MAX_FILE_BYTES).read_to_end(&mut head).map_err(failed)?;
-            let text = String::from_utf8_lossy(&head);
-            if kind == Kind::Yaml { yaml(name, &text)? } else { csv(name, &text)? }
+            let text = std::str::from_utf8(&head).map_err(|error| {
+                let before = head.get(..error.valid_up_to()).unwrap_or_default();
+                let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+                GatherError::Content(format!("{name}:{line}: expected UTF-8 text; save the file as UTF-8"))
+            })?;
+            if kind == Kind::Yaml { yaml(name, text)? } else { csv(name, text)? }
         }
     };
     for row in &mut gathered.rows {
@@ -119,9 +123,17 @@ fn csv(name: &str, text: &str) -> Result<FileContent, GatherError> {
     let mut gathered = FileContent::default();
     let mut unknown: Vec<String> = Vec::new();
     let mut problems = Vec::new();
+    for (at, column) in head.iter().enumerate() {
+        if !column.is_empty() && head.iter().take(at).any(|known| known == column) {
+            problems.push(format!("{name}: column `{column}` occurs twice; keep one of them"));
+        }
+    }
     for record in reader.records() {
         let record = record.map_err(bad)?;
         let line = record.position().map_or(0, csv::Position::line);
+        if record.iter().skip(head.len()).any(|cell| !cell.is_empty()) {
+            problems.push(format!("{name}:{line}: {} cells for {} columns", record.len(), head.len()));
+        }
         let fields: Vec<(&str, Value)> = head
             .iter()
             .zip(record.iter())
