@@ -529,11 +529,55 @@ fn invalid_measurement_files_are_refused_with_the_reason() {
         ("measurements:\n- {tp: 2}\n", "no measurements found"),
         ("tokens_per_second\nnan\n", "x:2:1: tokens_per_second: found \"nan\""),
         ("{\"measurements\": [", "not JSON"),
+        ("tp,step_time_ms,step_time_ms\n1,16000,3\n", "column `step_time_ms` occurs twice"),
+        ("tp,step_time_ms\n1,16000,3\n", "x:2: 3 cells for 2 columns"),
     ] {
         let context = Context { name: "x".to_owned(), ..Context::default() };
         let error = intake::gather(text.as_bytes(), &context, &[]).unwrap_err().to_string();
         assert!(error.contains(word), "{text:?}: {error}");
     }
+}
+
+#[test]
+fn tables_are_utf8_and_may_end_lines_with_empty_cells() {
+    let context = Context { name: "x".to_owned(), ..Context::default() };
+    let error = intake::gather(&b"tp,software,step_time_ms\n1,pytorch\xe9,3\n"[..], &context, &[]).unwrap_err();
+    assert!(error.to_string().contains("x:2: expected UTF-8"), "{error}");
+    assert_eq!(rows("x", "tp,step_time_ms\n1,16000,,\n").len(), 1);
+}
+
+#[test]
+fn impossible_measurements_are_refused_and_implausible_ones_named() {
+    let library = library();
+    let training = |step_ms: &str| {
+        let text = format!(
+            "mode,model,precision,num_gpus,batch,global_batch,seq_len,step_time_ms\n\
+             training,llama-3.1-8b,bf16,8,1,64,4096,{step_ms}\n"
+        );
+        calibrated(&library, "h100-sxm-8", &rows("runs.csv", &text))
+    };
+    let usual = training("4000");
+    assert!(usual.refused.is_empty() && usual.corrections.is_some(), "{:?}", usual.refused);
+    assert!(!usual.warnings.iter().any(|warning| warning.contains("times the estimate")), "{:?}", usual.warnings);
+    let fast = training("4");
+    assert!(fast.refused[0].1.contains("times the peak rate"), "{:?}", fast.refused);
+    assert!(fast.corrections.is_none());
+    for step in ["4000000", "1e300"] {
+        let slow = training(step);
+        assert!(slow.warnings.iter().any(|warning| warning.contains("times the estimate")), "{:?}", slow.warnings);
+        let table = atlas_report::calibration::table(&slow);
+        assert!(table.lines().all(|line| line.len() < 300), "{table}");
+    }
+    let serving = |rate: f64| {
+        let text = format!(
+            "mode,model,precision,num_gpus,tp,concurrency,seq_len,generate,tokens_per_second,ttft_ms,tpot_ms\n\
+             inference,llama-3.1-70b,fp8,8,8,128,1024,1024,{rate},500,17.4\n"
+        );
+        calibrated(&library, "h200-sxm-8", &rows("runs.csv", &text))
+    };
+    assert!(serving(7_000.0).refused.is_empty());
+    let refused = serving(21_000.0).refused;
+    assert!(refused[0].1.contains("it contradicts itself: 128 requests in flight"), "{refused:?}");
 }
 
 /// Typical cells of tables, written by people and programs.

@@ -22,7 +22,8 @@ fn interval(ends: Option<[f64; 2]>) -> String {
 }
 
 fn percent(error: f64) -> String {
-    format!("{:+.1} %", 100.0 * error)
+    let percent = 100.0 * error;
+    if percent.abs() < 1e6 { format!("{percent:+.1} %") } else { format!("{percent:+.1e} %") }
 }
 
 /// Renders the parameters as a table.

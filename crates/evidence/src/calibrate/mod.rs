@@ -21,6 +21,7 @@ pub mod sources;
 pub mod statistics;
 
 use atlas_core::math;
+use atlas_core::units::significant;
 use std::sync::Arc;
 
 pub use bench::RowPredictor;
@@ -153,6 +154,23 @@ fn remove_harmful(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>
     (kept, worse)
 }
 
+/// Ratio of a measured value to its estimate above which its units or settings are probably wrong.
+const IMPLAUSIBLE: f64 = 3.0;
+
+/// Warning of a run that is too far from its estimate.
+fn implausible(run: &Run) -> Option<String> {
+    let ratio = run.measured / run.predicted;
+    (run.log_ratio().abs() > math::ln(IMPLAUSIBLE)).then(|| {
+        format!(
+            "{}: the {} is {} times the estimate; a run so far off has little effect: check its units (times are in \
+             milliseconds) and settings",
+            run.id,
+            run.quantity.name(),
+            significant(ratio, 3)
+        )
+    })
+}
+
 /// Calibrates the target of `bench` with `rows`.
 #[must_use]
 pub fn calibrate(bench: &RowPredictor<'_>, rows: &[Observation], start: &Start) -> Outcome {
@@ -193,6 +211,7 @@ pub fn calibrate(bench: &RowPredictor<'_>, rows: &[Observation], start: &Start) 
     if bench.target.accelerator.is_some() {
         let (runs, refused) = rows::runs(bench, rows, &start.efficiency);
         outcome.refused.extend(refused);
+        warnings.extend(runs.iter().filter_map(implausible));
         let (corrections, worse) = remove_harmful(effects::corrections(&runs, Components::of), &runs);
         warnings.extend(worse);
         outcome.corrections = (!corrections.is_empty()).then(|| Arc::new(corrections));

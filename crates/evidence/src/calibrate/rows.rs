@@ -2,6 +2,8 @@
 //! settings are taken from the target, and from the workload given by the user.
 
 use atlas_core::math;
+use atlas_core::units::si;
+use atlas_plan::scenario::Scenario;
 use std::collections::BTreeMap;
 
 use super::bench::{RowPredictor, model_of};
@@ -187,6 +189,26 @@ pub fn runs(
     (runs, refused)
 }
 
+/// Ratio of a stated throughput to that of the stated latencies above which a row contradicts itself. Medians of
+/// latencies are somewhat below the means that determine the throughput.
+const MAX_EXCESS: f64 = 1.25;
+
+/// Why the requests in flight of a row cannot generate its throughput with its latencies, by Little's law.
+fn contradiction(observed: &Observation, scenario: &Scenario) -> Option<String> {
+    let offered = observed.number("request_rate").is_some();
+    let (rate, tpot) = (observed.throughput()?.value, observed.figure("tpot_ms")?.value);
+    let ttft = observed.figure("ttft_ms").map_or(0.0, |ttft| ttft.value);
+    let (in_flight, output) = (scenario.concurrency(&scenario.base), scenario.base.shape.generate);
+    let most = in_flight * output / (1e-3 * (ttft + tpot * (output - 1.0).max(0.0)));
+    (observed.mode() == Mode::Inference && !offered && most.is_finite() && rate > MAX_EXCESS * most).then(|| {
+        format!(
+            "it contradicts itself: {in_flight} requests in flight with these latencies generate at most {} tok/s, not {}",
+            si(most),
+            si(rate)
+        )
+    })
+}
+
 fn of_configuration(
     bench: &RowPredictor<'_>,
     rows: &[&Observation],
@@ -196,6 +218,9 @@ fn of_configuration(
     let (row, mut found) = resolve(bench, first)?;
     if factors.training != Factors::default() || factors.serving != Factors::default() {
         found.scenario.efficiency = *factors;
+    }
+    if let Some(reason) = rows.iter().find_map(|row| contradiction(row, &found.scenario)) {
+        return Err(reason);
     }
     let accelerators = found.documents.accelerators;
     let mut runs = Vec::new();
@@ -213,6 +238,13 @@ fn of_configuration(
         let each = if metric == Metric::TrainingRate { accelerators } else { 1.0 };
         let figure = case::Measured { metric, value: math::exp(center) / each };
         for run in Run::of_resolved_row(&row, &found, &[figure])? {
+            if run.peak_share > 1.0 {
+                return Err(format!(
+                    "it would take {} times the peak rate of the accelerators; check its units: step_time_ms is in \
+                     milliseconds",
+                    si(run.peak_share)
+                ));
+            }
             runs.push(Run { id: first.short().to_owned(), noise, ..run });
         }
     }
