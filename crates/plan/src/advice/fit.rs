@@ -190,8 +190,10 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
         }
         (Verdict::Format { instead, .. } | Verdict::SoftwareFormat { instead, .. }, _) if !instead.is_empty() => {
             // A stated format of matrix products is replaced alone.
-            let knob = if case.scenario.base.plan.compute.is_some() { Knob::Compute } else { Knob::Precision };
-            vec![(knob, words(knob, &[instead]))]
+            match case.scenario.base.plan.compute {
+                Some(_) => vec![(Knob::Compute, words(Knob::Compute, &[instead]))],
+                None => other_formats(case, instead),
+            }
         }
         (
             Verdict::Format { .. } | Verdict::SoftwareFormat { .. } | Verdict::NoTokens | Verdict::PrefillPool { .. },
@@ -268,6 +270,17 @@ fn host_memory(case: &Case<'_>, needs: f64) -> CandidateValues {
         (Knob::Sharding, words(Knob::Sharding, &[Sharding::Zero1.name(), Sharding::Zero3.name()])),
         (Knob::NumNodes, doubled(f64::from(case.scenario.num_nodes), 64.0 * case.scenario.num_nodes)),
     ]
+}
+
+/// Formats instead of one that does not run, and what a wider one may need to fit in memory. Narrow weights can be
+/// unpacked where there are no products of them.
+fn other_formats(case: &Case<'_>, instead: &'static str) -> CandidateValues {
+    let (formats, memory): (&[&'static str], _) = match case.scenario.mode() {
+        Mode::Training => (&[instead], training_memory(case)),
+        Mode::Inference => (&[instead, "int8", "int4"], serving_memory(case)),
+    };
+    let memory = memory.into_iter().filter(|(knob, _)| *knob != Knob::Precision);
+    std::iter::once((Knob::Precision, words(Knob::Precision, formats))).chain(memory).collect()
 }
 
 /// Narrower weight formats that the device or its kernels support.
@@ -433,6 +446,14 @@ mod tests {
             assert!(tried(knob), "{knob:?}");
         }
         assert!(!fit.fixes.is_empty());
+    }
+
+    #[test]
+    fn a_missing_format_is_replaced_by_one_that_fits_in_memory() {
+        let (parts, scenario) = scenario("v100-sxm-8", "llama3.1-70b-serve", &[]);
+        let fit = fit(&scenario, &parts, &crate::engine::estimate(&scenario)).unwrap();
+        assert!(matches!(fit.verdict, Verdict::SoftwareFormat { .. }), "{:?}", fit.verdict);
+        assert!(fit.fixes.iter().any(|fix| fix.text.contains("precision")), "{:?}", fit.fixes);
     }
 
     #[test]
