@@ -20,6 +20,7 @@ pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
         Engine::Analytical => {
             let mut notes = Vec::from_iter(excess_utilization_note(estimate));
             notes.extend(corrections(scenario, estimate));
+            notes.extend(without_effect_of_compilation(scenario, estimate));
             notes.extend(analytical(scenario, estimate));
             notes
         }
@@ -31,6 +32,17 @@ pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
         }
         Engine::Benchboard => dashboard(scenario),
     }
+}
+
+/// Note that compilation of the model, if stated, changes nothing.
+fn without_effect_of_compilation(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
+    let compiled = scenario.base.plan.switches.compiled.filter(|_| scenario.mode() == Mode::Training)?;
+    let mut other = scenario.clone();
+    other.base.plan.switches.compiled = Some(!compiled);
+    (super::estimate(&other).total == estimate.total).then(|| {
+        "compiled has no effect: the software fuses element-wise kernels itself, and kernels hide the launches"
+            .to_owned()
+    })
 }
 
 /// Explains a FLOP utilization above 100 %.

@@ -43,6 +43,8 @@ pub struct ActiveSoftware {
     pub unsupported_on: Option<Arc<str>>,
     /// Default software for these accelerators.
     pub usual: Option<&'static str>,
+    /// Whether training software fuses element-wise operators without a compiler.
+    pub fuses_without_compiler: bool,
     /// Traits in training.
     pub training: TrainingTraits,
     /// Traits in serving.
@@ -57,6 +59,7 @@ impl Default for ActiveSoftware {
             family_assumed: true,
             unsupported_on: None,
             usual: None,
+            fuses_without_compiler: TrainingTraits::default().fused_elementwise,
             training: TrainingTraits::default(),
             serving: ServingTraits::default(),
         }
@@ -97,13 +100,15 @@ impl ActiveSoftware {
         let known = stated.or(supported).or(usual.first().copied()).and_then(resolved);
         let unknown = known.is_none();
         let Some((name, found)) = known.or_else(|| resolved(generic)) else { return ActiveSoftware::default() };
+        let traits = found.training.unwrap_or_default();
         ActiveSoftware {
             name: name.into(),
             found: Some(found.software()),
             family_assumed: stated.is_none() || unknown,
             unsupported_on: found.is_unsupported_by_vendor(&sheet.vendor).then(|| sheet.vendor.as_str().into()),
             usual: supported,
-            training: found.training.unwrap_or_default().tuned,
+            fuses_without_compiler: traits.default.fused_elementwise || traits.tuned.launch != StepLaunch::Compiled,
+            training: traits.tuned,
             serving: found.serving.unwrap_or_default().tuned,
         }
     }
@@ -445,7 +450,10 @@ impl Scenario {
             fused_attention: kernel != AttentionKernel::Unfused,
             native_attention: kernel == AttentionKernel::Native,
             first_flash: kernel == AttentionKernel::Flash1,
-            fused_elementwise: t.fused_elementwise || compiled,
+            fused_elementwise: match switches.compiled {
+                Some(false) => t.fused_elementwise && self.active_software.fuses_without_compiler,
+                _ => t.fused_elementwise || compiled,
+            },
             compiled,
             // Partial graphs of a layer exclude the kernels that depend on routing.
             eager_experts: compiled && !program && !whole && !fixed,
