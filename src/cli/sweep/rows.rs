@@ -200,7 +200,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::RecomputedLayers { .. } | Verdict::Stages { .. } | Verdict::Bidirectional { .. }) => "stages",
         Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }) => "format",
         Some(Verdict::RackPower { .. }) => "power",
-        Some(Verdict::Context { .. }) => "context",
+        Some(Verdict::Context { .. } | Verdict::OutputLimit { .. }) => "context",
         Some(Verdict::NoTokens | Verdict::NoDecode) => "empty",
         Some(Verdict::PrefillPool { .. }) => "pools",
         Some(Verdict::Overload { .. }) => "overload",

@@ -122,9 +122,10 @@ pub fn supported(acc: &Accelerator, stated: &Stated, t: &ServingTraits) -> Resul
         (None, None) => stated.weights,
         (None, Some(_)) => return Ok(()),
     };
-    let runs = match Precision::from(multiplied) {
-        // Four-bit integers are always multiplied in a wider format.
-        Precision::Int4 => true,
+    let runs = match (Precision::from(multiplied), stated.compute) {
+        // Four-bit integers are always multiplied in a wider format: as weights they run, as activations they do not.
+        (Precision::Int4, None) => true,
+        (Precision::Int4, Some(_)) if acc.multiplies(multiplied) => return Err(Refused::Software(multiplied)),
         _ => acc.multiplies(multiplied),
     };
     if runs { Ok(()) } else { Err(Refused::Device(multiplied)) }

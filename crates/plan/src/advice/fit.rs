@@ -199,6 +199,10 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
             Verdict::Format { .. } | Verdict::SoftwareFormat { .. } | Verdict::NoTokens | Verdict::PrefillPool { .. },
             _,
         ) => Vec::new(),
+        (Verdict::OutputLimit { limit, mean }, _) => vec![
+            (Knob::GenerateMax, vec![Setting::Number(mean.ceil()), Setting::Number(0.0)]),
+            (Knob::Generate, vec![Setting::Number(limit)]),
+        ],
         (Verdict::NoDecode, _) => {
             vec![(Knob::Load, words(Knob::Load, &[LoadKind::Closed.name(), LoadKind::PrefillOnly.name()]))]
         }

@@ -108,6 +108,13 @@ pub enum Verdict {
     },
     /// The prompt has no tokens; in training, the sequence has none.
     NoTokens,
+    /// The maximum output length is below the mean.
+    OutputLimit {
+        /// Maximum output length, tokens.
+        limit: f64,
+        /// Mean output length, tokens.
+        mean: f64,
+    },
     /// The load only decodes, but the model generates nothing.
     NoDecode,
     /// The prefill pool is smaller than a replica, or leaves no replica for decoding.
@@ -160,6 +167,7 @@ impl Verdict {
             Verdict::Context { most, .. } => format!("over {most} tokens"),
             Verdict::NoTokens => "no tokens".to_owned(),
             Verdict::NoDecode => "no decode".to_owned(),
+            Verdict::OutputLimit { limit, .. } => format!("over {limit} tokens"),
             Verdict::PrefillPool { .. } => "prefill pool".to_owned(),
             Verdict::Overload { .. } => "overloaded".to_owned(),
         }
@@ -222,6 +230,9 @@ impl Verdict {
                 format!("sequences of {requested} tokens exceed the model's maximum of {most}")
             }
             Verdict::NoTokens => "prompt is 0: expected at least 1 token".to_owned(),
+            Verdict::OutputLimit { limit, mean } => {
+                format!("outputs have {mean} tokens on average (generate), but at most {limit} (generate_max)")
+            }
             Verdict::NoDecode => "load is decode-only, but the model generates nothing".to_owned(),
             Verdict::PrefillPool { requested, replica, replicas } => format!(
                 "prefill_accelerators={requested} is not possible: a replica needs {replica} accelerators, and at least one of \

@@ -349,6 +349,10 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
     if !input.arch.causal && matches!(input.load, Load::DecodeOnly { .. }) {
         return Some(Verdict::NoDecode);
     }
+    let generates = input.arch.causal && !matches!(input.load, Load::PrefillOnly { .. });
+    if let Some(limit) = input.osl_max.map(f64::from).filter(|limit| generates && *limit < input.osl) {
+        return Some(Verdict::OutputLimit { limit, mean: input.osl });
+    }
     if let (Some(requested), None, true) = (phase.plan.serving.prefill_accelerators, &input.pools, input.arch.causal) {
         let replica = input.layout.replica();
         return Some(Verdict::PrefillPool {
