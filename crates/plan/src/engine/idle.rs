@@ -4,7 +4,7 @@ use crate::knob::Knob;
 use crate::scenario::Scenario;
 use atlas_config::Mode;
 use atlas_core::count::Count;
-use atlas_core::plan::{DraftMethod, Engine, KvTransfer, MoeDispatcher};
+use atlas_core::plan::{DraftMethod, Engine, KvTransfer, LoadKind, MoeDispatcher};
 use atlas_perf::serving::reuse::Prompt;
 use atlas_perf::traits::MicroBatchOverlap;
 
@@ -16,8 +16,9 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     if !other.is_empty() {
         notes.push(changes_nothing(&other, &format!("this is {}", scenario.mode().name())));
     }
+    let mut simulated = Vec::new();
     if scenario.engine == Engine::Analytical {
-        let simulated = scenario.settings_of(Engine::Event);
+        simulated = scenario.settings_of(Engine::Event);
         if !simulated.is_empty() {
             notes.push(changes_nothing(
                 &simulated,
@@ -26,7 +27,8 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
         }
     }
     if scenario.engine.models_hardware() {
-        let calibrated = scenario.settings_of(Engine::SemiEmpirical);
+        let mut calibrated = scenario.settings_of(Engine::SemiEmpirical);
+        calibrated.retain(|name| !simulated.contains(name));
         if !calibrated.is_empty() {
             notes.push(changes_nothing(&calibrated, "only used by the semi-empirical engine"));
         }
@@ -37,6 +39,12 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     let (Some(model), Mode::Inference) = (scenario.model.as_ref(), scenario.mode()) else { return notes };
     let phase = &scenario.base;
     let (serving, pools) = (&phase.plan.serving, phase.pools());
+    if scenario.engine == Engine::Analytical && serving.load == Some(LoadKind::Open) && serving.request_rate.is_none() {
+        notes.push(format!(
+            "load is open, but no request_rate is stated: the estimate is that of a closed loop of {} requests",
+            scenario.concurrency(phase)
+        ));
+    }
     let drafting = serving.draft_tokens.is_some_and(|tokens| tokens > 0.0);
     if drafting && scenario.assumes_acceptance(phase) {
         let (method, drafts) = (serving.draft_method.map_or("", DraftMethod::name), scenario.drafts(phase));

@@ -298,6 +298,78 @@ fn settings_noted_as_without_effect_have_none() {
 }
 
 #[test]
+fn stated_settings_without_effect_are_noted_even_if_they_are_defaults() {
+    let library = library();
+    let mut silent = Vec::new();
+    for (target, workload, set, name) in [
+        ("h100-sxm-8", "llama3.1-70b-serve", &["load=open"][..], "no request_rate"),
+        ("h100-sxm-8", "llama3.1-70b-serve", &["microbatch=7"], "microbatch"),
+        ("h100-sxm-8", "llama3.1-70b-serve", &["expert_precision=fp4"], "expert_precision"),
+        ("h100-sxm-8", "llama3.1-70b-serve", &["noise=on"], "noise"),
+        ("h100-sxm-8", "llama3.1-70b-serve", &["train_tokens=1e12"], "train_tokens"),
+        ("h100-sxm-8", "llama3.1-70b-serve", &["conversations=10"], "conversations"),
+        ("h100-sxm-8", "llama3.1-70b-serve", &["optimizer=adam"], "optimizer"),
+        ("h100-sxm-64", "llama3.1-8b-train", &["noise=on"], "noise"),
+        ("h100-sxm-64", "llama3.1-8b-train", &["host_memory_gb=10"], "host_memory_gb"),
+        ("h100-sxm-64", "llama3.1-8b-train", &["tp=1", "overlap_tensor=off"], "overlap_tensor"),
+        ("h100-sxm-8", "llama3.1-8b-train", &["software=megatron-core", "compiled=on"], "compiled"),
+        ("h100-sxm-8", "resnet50-train", &["prompt=300"], "prompt"),
+        ("h100-sxm-8", "resnet50-train", &["recompute=full"], "recompute"),
+        ("h100-sxm-8", "resnet50-train", &["attention_kernel=unfused"], "attention_kernel"),
+    ] {
+        let parts = Parts::find(&library, target, workload).unwrap();
+        let noted = |set: &[&str]| {
+            let scenario = Scenario::resolve(&parts, &overrides(Engine::Analytical, set)).unwrap();
+            notes::notes(&scenario, &estimate(&scenario))
+        };
+        let said = |notes: &[String]| {
+            notes.iter().any(|note| note.contains(name) && (note.contains("no effect") || note.contains("is open")))
+        };
+        if said(&noted(&[])) || !said(&noted(set)) {
+            silent.push(format!("{target} {workload} {set:?}: {:?}", noted(set)));
+        }
+    }
+    assert!(silent.is_empty(), "{}", silent.join("\n"));
+}
+
+#[test]
+fn a_compiler_fuses_what_the_software_does_not_fuse_itself() {
+    let library = library();
+    let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();
+    let step = |set: &[&str]| {
+        let scenario = Scenario::resolve(&parts, &overrides(Engine::Analytical, set)).unwrap();
+        estimate(&scenario).total.step_time_ms
+    };
+    // torchtitan, arXiv 2410.06511, 8B on 8 H100: 6,258 tok/s without torch.compile, 6,674 with it (from memory).
+    let slower = step(&["software=torchtitan", "compiled=off"]) / step(&["software=torchtitan", "compiled=on"]);
+    assert!((1.02..1.15).contains(&slower), "{slower}");
+    assert_eq!(step(&["software=torchtitan", "compiled=on"]), step(&["software=torchtitan"]));
+    // It has fused kernels of its own.
+    assert_eq!(step(&["software=megatron-core", "compiled=off"]), step(&["software=megatron-core", "compiled=on"]));
+}
+
+#[test]
+fn settings_that_contradict_each_other_or_the_hardware_are_refused() {
+    let library = library();
+    for (workload, set, verdict) in [
+        ("llama3.1-70b-serve", "generate_max=8", "outputs have 1024 tokens on average (generate), but at most 8"),
+        ("llama3.1-8b-serve", "compute=int4", "does not support int4"),
+        ("bge-large-embed", "compute=int4", "does not support int4"),
+    ] {
+        let parts = Parts::find(&library, "h100-sxm-8", workload).unwrap();
+        let scenario = Scenario::resolve(&parts, &overrides(Engine::Analytical, &[set])).unwrap();
+        let answer = estimate(&scenario);
+        let described = answer.detail.unwrap().verdict.describe();
+        assert!(described.contains(verdict), "{set}: {described}");
+        let fix = crate::advice::fit::fit(&scenario, &parts, &answer).unwrap();
+        assert!(!fix.fixes.is_empty(), "{set}");
+    }
+    let seed = Knob::Seed.parse("999999999999999999999999999999", &[]).unwrap_err().to_string();
+    assert!(seed.contains("seed") && seed.contains("18446744073709551615"), "{seed}");
+    assert!(Knob::Seed.parse("-7", &[]).is_ok());
+}
+
+#[test]
 fn impossible_values_are_refused_with_the_numbers() {
     let library = library();
     for (target, workload, set, refusal) in [

@@ -41,6 +41,7 @@ const FROZEN_ENCODER: IneffectiveKnob =
 const ONE_SIZE: IneffectiveKnob = IneffectiveKnob::with_reason("the model scales all images to one size");
 const NO_TOKENS: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no tokens");
 const NO_ATTENTION: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no attention");
+const NOT_RECOMPUTED: IneffectiveKnob = IneffectiveKnob::with_reason("activations of convolutions are not recomputed");
 const SINGLE_BATCH: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Load, "the load is a single batch: set load to open or closed");
 const BACKLOG: IneffectiveKnob =
@@ -83,6 +84,10 @@ const NO_DRAFT_MODEL: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::DraftMethod, "no separate draft model: set draft_method=draft-model");
 const NO_CONVERSATIONS: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Conversations, "no conversations: set conversations");
+const NOTHING_REPEATED: IneffectiveKnob = IneffectiveKnob::requiring(
+    Knob::Turns,
+    "conversations of one turn without a common prefix repeat no tokens: set turns or shared_prefix",
+);
 const CONVERSATIONS_DECIDE: IneffectiveKnob =
     IneffectiveKnob::requiring(Knob::Conversations, "conversations determine the cache hit rate");
 const ALL_ALIKE: IneffectiveKnob = IneffectiveKnob::requiring(
@@ -152,7 +157,8 @@ impl Scenario {
     pub fn ineffective_settings(&self) -> Vec<(&'static str, Vec<&'static str>)> {
         let mut all: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
         for knob in Knob::all().filter(|knob| knob.spec().affects(self.mode(), self.engine)) {
-            let Some(idle) = self.ineffective(knob).filter(|_| self.sets_number(knob)) else { continue };
+            let stated = self.stated.contains(knob) || self.sets_number(knob);
+            let Some(idle) = self.ineffective(knob).filter(|_| stated) else { continue };
             match all.iter_mut().find(|(why, _)| *why == idle.why) {
                 Some((_, names)) => names.push(knob.name()),
                 None => all.push((idle.why, vec![knob.name()])),
@@ -172,6 +178,9 @@ impl Scenario {
                 when(!experts, NO_EXPERTS).or(when(self.base.ep() <= 1.0, SAME_EXPERTS))
             }
             Knob::Prompt | Knob::Generate => when(model.convolutions.is_some(), NO_TOKENS),
+            Knob::Recompute | Knob::RecomputeLayers | Knob::RecomputeReserve => {
+                when(model.convolutions.is_some(), NOT_RECOMPUTED)
+            }
             Knob::AttentionKernel => when(model.convolutions.is_some(), NO_ATTENTION),
             Knob::LoraTargets | Knob::LoraRank => when(plan.trained != Some(Trained::Lora), NO_ADAPTERS),
             Knob::CpuOffload => when(self.machine.is_some_and(|machine| machine.host.unified), ONE_MEMORY),
@@ -229,6 +238,10 @@ impl Scenario {
             Knob::KvHostGbps => self.ineffective_tier(0, Knob::KvHostGb),
             Knob::KvSsdGbps => self.ineffective_tier(1, Knob::KvSsdGb),
             Knob::KvRemoteGbps => self.ineffective_tier(2, Knob::KvRemoteGb),
+            Knob::Conversations => {
+                let repeats = phase.conversations().is_none_or(|talk| talk.turns > 1.0 || talk.shared > 0.0);
+                when(!repeats && stated.prefix_hit.is_none(), NOTHING_REPEATED)
+            }
             Knob::PrefixHit => when(talk, CONVERSATIONS_DECIDE),
             Knob::Routing => when(!talk && self.engine == Engine::Analytical, ALL_ALIKE),
             Knob::RequestRate | Knob::RunRequests => {
@@ -363,10 +376,8 @@ impl Scenario {
 
     fn settings_without_use(&self, without: impl Fn(&Field) -> bool) -> Vec<&'static str> {
         let in_workload = |spec: &Field| matches!(spec.location, FileLocation::Workload(_));
-        Knob::all()
-            .filter(|knob| in_workload(knob.spec()) && without(knob.spec()) && self.sets_value(*knob))
-            .map(Knob::name)
-            .collect()
+        let stated = |knob: Knob| self.stated.contains(knob) || (in_workload(knob.spec()) && self.sets_value(knob));
+        Knob::all().filter(|knob| without(knob.spec()) && stated(*knob)).map(Knob::name).collect()
     }
 }
 

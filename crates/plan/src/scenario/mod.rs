@@ -140,6 +140,8 @@ pub struct Scenario {
     pub base: Phase,
     /// Phases of the workload's schedule; empty without one.
     pub phases: Vec<Phase>,
+    /// Knobs that the user set.
+    pub stated: Pinned,
     /// Random seed of the noise.
     pub seed: i128,
     /// Whether noise is added.
@@ -182,6 +184,7 @@ impl Scenario {
         let mut scenario = Scenario::from_files(parts);
         for (knob, setting) in overrides {
             scenario.set(*knob, setting, parts)?;
+            scenario.stated.insert(*knob);
         }
         scenario.check(parts)?;
         Ok(scenario)
@@ -246,6 +249,7 @@ impl Scenario {
             sriov: tuning.virt.as_deref() == Some("sriov"),
             base: Phase::whole(workload),
             phases: workload.phases.iter().map(Phase::of).collect(),
+            stated: Pinned::default(),
             seed: SEED,
             noise: true,
         };

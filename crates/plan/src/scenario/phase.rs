@@ -41,7 +41,7 @@ pub struct Phase {
     pub draw: f64,
 }
 
-/// Set of knobs pinned by a phase's overrides: one bit per knob, at its index in the registry.
+/// Set of knobs, such as those that a phase pins: one bit per knob, at its index in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pinned([u128; 2]);
 
@@ -50,16 +50,19 @@ impl Pinned {
     fn by(overrides: &Node) -> Pinned {
         let set = |path: &[&str]| overrides.at_path(path).is_some();
         let pinned = KNOBS.iter().filter(|spec| spec.location.in_workload().is_some_and(set));
-        let mut bits = [0; 2];
-        for spec in pinned {
-            if let Some(word) = bits.get_mut(spec.knob as usize / 128) {
-                *word |= 1u128 << (spec.knob as u32 % 128);
-            }
-        }
-        Pinned(bits)
+        let mut all = Pinned::default();
+        pinned.for_each(|spec| all.insert(spec.knob));
+        all
     }
 
-    /// Whether the phase has its own value for the knob.
+    /// Adds a knob.
+    pub(super) fn insert(&mut self, knob: Knob) {
+        if let Some(word) = self.0.get_mut(knob as usize / 128) {
+            *word |= 1u128 << (knob as u32 % 128);
+        }
+    }
+
+    /// Whether the set contains the knob.
     #[must_use]
     pub fn contains(self, knob: Knob) -> bool {
         self.0.get(knob as usize / 128).is_some_and(|word| word & (1u128 << (knob as u32 % 128)) != 0)
