@@ -10,7 +10,7 @@
 //! If training and rollout share all nodes, they alternate, and the state of the idle one is in host memory; the time
 //! to move it is not modeled.
 
-use crate::engine::answer::{throttle, training};
+use crate::engine::answer::{serving, throttle, training};
 use crate::engine::estimate;
 use crate::estimate::Estimate;
 use crate::knob::{Knob, KnobError, Overrides, Setting};
@@ -163,14 +163,18 @@ fn rate_at_load(
     Ok((rate.max(1e-12), answer))
 }
 
-/// Seconds to transfer the weights from the trainers to the rollout replicas. `apart`: they are on different nodes.
-fn sync(train: &Scenario, rollout: &Scenario, apart: bool) -> f64 {
-    let (Some(input), Some(model)) = (training::input(train, &train.base), &rollout.model) else { return 0.0 };
+/// Seconds to transfer the weights from the trainers to the rollout replicas. `rolled` is the estimate of `rollout`;
+/// `apart`: they are on different nodes.
+fn sync(train: &Scenario, rollout: &Scenario, rolled: &Estimate, apart: bool) -> f64 {
+    let (Some(input), Some(served)) = (training::input(train, &train.base), serving::input(rollout, &rollout.base))
+    else {
+        return 0.0;
+    };
     let constants = throttle::training(train, &input);
     let fabric = Fabric::new(&input.accelerator, &constants, input.oversubscription);
-    let shape = &rollout.base.shape;
-    let ranks = (shape.tp * shape.pp).max(1.0);
-    let shard = model.params() * rollout.base.serving_defaults.formats.dense_bytes / ranks;
+    // The weights of a device, in the formats and the layout of the rollout.
+    let shard = rolled.detail.map_or(0.0, |detail| detail.memory.parts.part("weights"));
+    let ranks = served.layout.replica().max(1.0);
     let gathered = all_gather(&fabric, Group::strided(input.accelerators / ranks, ranks, input.domain), shard);
     // Replicas forward weights as they arrive, so the time over the network is that of one transfer.
     gathered + if apart { point_to_point(&fabric, shard, false) } else { 0.0 }
@@ -248,7 +252,7 @@ pub fn step(
     } else {
         0.0
     };
-    let sync = if options.samples.is_some() { sync(&trained, &serve, split.is_some()) } else { 0.0 };
+    let sync = rolled.as_ref().map_or(0.0, |rolled| sync(&trained, &serve, rolled, split.is_some()));
 
     let learning = scoring + training_s;
     let seconds = sync + if options.asynchronous { rollout_s.max(learning) } else { rollout_s + learning };

@@ -48,6 +48,27 @@ fn step_parts_sum_to_the_step_time_unless_pools_run_asynchronously() {
 }
 
 #[test]
+fn weight_sync_transfers_the_weights_of_a_rollout_device() {
+    let library = library();
+    let options = StepOptions { prompts: Count::new(512), ..BASE };
+    let sync_ms = |target, train, rollout, knobs: &[(Knob, Setting)]| {
+        let (train, rollout) =
+            (Parts::find(&library, target, train).unwrap(), Parts::find(&library, target, rollout).unwrap());
+        let knobs: Overrides = knobs.iter().cloned().collect();
+        1e3 * step((&train, &Overrides::new()), (&rollout, &knobs), &options).unwrap().sync
+    };
+    // Most parameters are experts: four times the bits take about four times as long.
+    let gpt = |knobs: &[_]| sync_ms("gb200-nvl72", "gpt-oss-120b-train", "gpt-oss-120b-serve", knobs);
+    let (fp4, bf16) = (gpt(&[]), gpt(&[(Knob::ExpertPrecision, Setting::Choice("bf16".into()))]));
+    assert!(bf16 > 3.0 * fp4 && bf16 < 4.0 * fp4, "{fp4} {bf16}");
+    // With data-parallel attention, experts are divided among all ranks of the replica.
+    let deepseek = |knobs: &[_]| sync_ms("gb200-nvl72-4", "deepseek-v3-train", "deepseek-v3-serve", knobs);
+    let eight = [(Knob::Tp, 1.0), (Knob::AttentionDp, 8.0), (Knob::Ep, 8.0)];
+    let (tensor, data) = (deepseek(&[]), deepseek(&eight.map(|(knob, ranks)| (knob, Setting::Number(ranks)))));
+    assert!(data > tensor && data < 1.5 * tensor, "{tensor} {data}");
+}
+
+#[test]
 fn every_setting_of_a_step_changes_it() {
     let library = library();
     let base = step_of(&library, "h100-sxm-64", &BASE).unwrap();
