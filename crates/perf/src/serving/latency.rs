@@ -50,6 +50,17 @@ impl Spread {
     }
 }
 
+/// Latency of whole requests with outputs of `lengths` tokens. A percentile above the median is that of requests of mean
+/// length, or that of long outputs at the mean latency of a token, whichever is longer.
+#[must_use]
+pub fn end_to_end(lengths: Spread, ttft: Spread, tpot: Spread) -> Spread {
+    let rest = lengths.map(|tokens| (tokens - 1.0).max(0.0));
+    let of_long_outputs = rest.map(|tokens| ttft.mean + tokens * tpot.mean);
+    let of_mean_outputs = ttft.zip(tpot, |first, each| first + rest.mean * each);
+    let slower = of_mean_outputs.zip(of_long_outputs, f64::max);
+    Spread { mean: of_mean_outputs.mean, p50: ttft.p50 + rest.p50 * tpot.p50, ..slower }
+}
+
 /// Parts of the time to first token.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FirstToken {

@@ -222,7 +222,6 @@ fn metrics_at_rate(
     // Without a second token there is no time between tokens.
     let timed = input.osl > 1.0 || matches!(input.load, Load::DecodeOnly { .. });
     let (token_time, tpot) = if timed { (token_time, tpot) } else { (TokenTime::None, Spread::default()) };
-    let rest = (input.osl - 1.0).max(0.0);
     let (out, all) = if input.counts_prompts() { (input.isl, input.isl) } else { (input.osl, input.osl + input.isl) };
     ServingEstimate {
         requests_per_sec,
@@ -235,7 +234,7 @@ fn metrics_at_rate(
         first_token: first,
         tpot,
         itl: tpot,
-        e2e: ttft.zip(tpot, |first, each| first + rest * each),
+        e2e: latency::end_to_end(input.output_lengths(), ttft, tpot),
         batch,
         bottleneck: bottleneck(&time),
         time,

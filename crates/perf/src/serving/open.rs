@@ -35,8 +35,7 @@ pub(super) fn client_limited(
         // The limit on concurrent requests is not above the batch limit, so no request waits for a slot.
         out.first_token.slot = 0.0;
         out.ttft = out.first_token.spread();
-        let rest = (input.osl - 1.0).max(0.0);
-        out.e2e = out.ttft.zip(out.tpot, |first, each| first + rest * each);
+        out.e2e = latency::end_to_end(input.output_lengths(), out.ttft, out.tpot);
     }
     out
 }

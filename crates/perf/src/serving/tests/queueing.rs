@@ -35,6 +35,21 @@ fn ttft_of_pools_grows_with_the_arrival_rate_and_falls_with_prefill_replicas() {
 }
 
 #[test]
+fn e2e_percentiles_are_those_of_long_outputs_if_lengths_vary() {
+    let at = |osl_spread| run(&ServingInput { osl_spread, ..base() });
+    let even = at(1.0);
+    let rest = base().osl - 1.0;
+    assert_eq!(even.e2e, even.ttft.zip(even.tpot, |first, each| first + rest * each));
+    for (spread, p95, p99) in [(1.5, 1.45, 1.49), (2.0, 1.9, 1.98), (4.0, 2.526, 3.138)] {
+        let e = at(spread);
+        let of = |ratio: f64| e.ttft.mean + (ratio * base().osl - 1.0) * e.tpot.mean;
+        assert!((e.e2e.p95 / of(p95) - 1.0).abs() < 1e-3, "{spread}: {:?}", e.e2e);
+        assert!((e.e2e.p99 / of(p99) - 1.0).abs() < 1e-3, "{spread}: {:?}", e.e2e);
+        assert!(e.e2e.p50 < e.e2e.p95 && e.e2e.p50 <= 1.05 * e.e2e.mean, "{spread}: {:?}", e.e2e);
+    }
+}
+
+#[test]
 fn e2e_percentiles_are_at_least_those_of_ttft_for_slow_transfers() {
     for nic_bw in [1e8, 1e9, 50e9] {
         for load in loads() {

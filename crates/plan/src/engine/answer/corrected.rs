@@ -10,7 +10,7 @@ use atlas_config::Mode;
 use atlas_config::corrections::{Adjustment, Features, Quantity, Shape};
 use atlas_core::math;
 use atlas_core::plan::Engine;
-use atlas_perf::serving::latency::Spread;
+use atlas_perf::serving::latency::{Spread, end_to_end};
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
@@ -175,17 +175,18 @@ pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures,
     if let Some(found) = found.ttft {
         serving.ttft_interval = own(found, serving.ttft_interval);
     }
-    latencies(serving, &mut figures.latency, tpot, ttft);
+    if let Some(input) = super::serving::input(scenario, phase) {
+        latencies(serving, &mut figures.latency, input.output_lengths(), tpot, ttft);
+    }
 }
 
-/// Scales TTFT and the remaining latency by the given factors.
-fn latencies(serving: &mut Serving, latency: &mut Latency, tpot: f64, ttft: f64) {
-    let stretched = |whole: f64, first: f64| ttft * first + tpot * (whole - first).max(0.0);
-    serving.e2e_ms = serving.e2e_ms.zip(serving.ttft_ms, |whole, first| stretched(whole, first.min(whole)));
-    let Spread { p50, p95, p99, .. } = serving.e2e_ms;
+/// Scales TTFT and TPOT by the given factors. The latency of requests with outputs of `lengths` tokens follows.
+fn latencies(serving: &mut Serving, latency: &mut Latency, lengths: Spread, tpot: f64, ttft: f64) {
     serving.ttft_ms = serving.ttft_ms.map(|one| one * ttft);
     serving.first_token = Breakdown::scaled(serving.first_token, ttft);
     serving.tpot_ms = serving.tpot_ms.map(|one| one * tpot);
+    serving.e2e_ms = end_to_end(lengths, serving.ttft_ms, serving.tpot_ms);
+    let Spread { p50, p95, p99, .. } = serving.e2e_ms;
     serving.itl_ms = serving.itl_ms.map(|one| one * tpot);
     serving.tokens_per_sec_per_user /= tpot;
     *latency = Latency { p50, p95, p99, ttft: latency.ttft * ttft };
@@ -196,7 +197,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::estimate::MetricId;
-    use crate::knob::{Overrides, Setting};
+    use crate::knob::{Knob, Overrides, Setting};
     use crate::scenario::Parts;
     use crate::search::optimize::Problem;
     use crate::search::{Axis, Gauge, Space, optimize};
@@ -242,5 +243,42 @@ mod tests {
         let (calibrated, slower) = best(&parts);
         assert_eq!(calibrated, shipped);
         assert!((slower / rate - math::exp(-0.5)).abs() < 1e-9, "{rate} {slower}");
+    }
+
+    #[test]
+    fn calibrated_latency_of_requests_follows_from_calibrated_ttft_and_tpot() {
+        let library = Library::load(&Sources::built_in(), None);
+        let mut parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
+        let accelerator: Arc<str> = (*parts.accelerator.as_ref().unwrap().id).into();
+        for spread in [1.0, 4.0] {
+            let overrides = Overrides::from([(Knob::GenerateSpread, Setting::Number(spread))]);
+            parts.corrections = None;
+            let start = Scenario::resolve(&parts, &overrides).unwrap();
+            let shipped = crate::engine::estimate(&start).detail.unwrap();
+            let measured = Factor::Near(Configuration {
+                accelerator: accelerator.clone(),
+                software: start.active_software.family().into(),
+                shape: shape(&start, &shipped),
+                falloff: 0.5,
+            });
+            let mut corrections = Corrections::on(accelerator.clone(), vec!["a run".into()]);
+            for (quantity, effect) in [(Quantity::Tpot, 0.3), (Quantity::Ttft, -0.4)] {
+                let effects = vec![(measured.clone(), effect)];
+                let covariance = vec![vec![0.0]];
+                corrections
+                    .set(quantity, Correction { runs: 1, effects, covariance, reach: 1.6, ..Correction::default() });
+            }
+            parts.corrections = Some(Arc::new(corrections));
+            let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+            let estimate = crate::engine::estimate(&scenario);
+            let (before, after) = (shipped.serving.unwrap(), estimate.detail.unwrap().serving.unwrap());
+            assert!(after.tpot_ms.mean > 1.1 * before.tpot_ms.mean && after.ttft_ms.mean < before.ttft_ms.mean);
+            let lengths = crate::engine::answer::serving::input(&scenario, &scenario.base).unwrap().output_lengths();
+            assert_eq!(after.e2e_ms, end_to_end(lengths, after.ttft_ms, after.tpot_ms));
+            for id in [MetricId::P50Ms, MetricId::P95Ms, MetricId::P99Ms] {
+                let term = crate::explain::explain(&scenario, &parts, &estimate, id.metric());
+                assert!(term.equation.is_some(), "{spread}: {} has no equation", id.metric().name);
+            }
+        }
     }
 }

@@ -206,25 +206,31 @@ impl Reported<'_> {
         Term::stated("TPOT", name, "ms", value, written)
     }
 
-    /// End-to-end latency of a request.
+    /// End-to-end latency of a request. The equations are those of [`atlas_perf::serving::latency::end_to_end`].
     pub(super) fn whole_request(&self, at: fn(Spread) -> f64, what: &'static str, value: f64) -> Term {
         let term = |symbol: &'static str, name: String, value: f64, mean: Term| {
             Term::input(symbol, name, "ms", value)
                 .from(Origin::Engine("from its distribution: queueing exponential, bursts uniform, prefill constant"))
                 .depending_on(vec![mean])
         };
-        let first = term(
-            "TTFT_q",
-            format!("time to first token, {what}"),
-            at(self.serving.ttft_ms),
-            self.ttft(self.serving.ttft_ms.mean),
-        );
-        let next = term(
-            "TPOT_q",
-            format!("time per output token, {what}"),
-            at(self.serving.tpot_ms),
-            self.tpot(self.serving.tpot_ms.mean),
-        );
-        Term::stated("E2E", "", "ms", value, first + (self.output() - 1.0) * next)
+        let (ttft, tpot) = (self.serving.ttft_ms, self.serving.tpot_ms);
+        let lengths = self.input.output_lengths();
+        let tokens = at(lengths);
+        let output = || match tokens == lengths.mean {
+            true => self.output(),
+            false => Term::input("OSL_q", format!("output length, {what}"), "tok", tokens)
+                .from(Origin::Engine("from its distribution: uniform up to twice the mean, Beta beyond"))
+                .depending_on([vec![self.output()], self.stated(&[Knob::GenerateSpread, Knob::GenerateMax])].concat()),
+        };
+        // The percentile of requests of mean length, unless that of long outputs is higher.
+        let long = ttft.mean + (tokens - 1.0) * tpot.mean;
+        if tokens > lengths.mean && long > at(ttft) + (lengths.mean - 1.0) * at(tpot) {
+            let written = self.ttft(ttft.mean) + (output() - 1.0) * self.tpot(tpot.mean);
+            return Term::stated("E2E", "", "ms", value, written);
+        }
+        let output = if tokens > lengths.mean { self.output() } else { output() };
+        let first = term("TTFT_q", format!("time to first token, {what}"), at(ttft), self.ttft(ttft.mean));
+        let next = term("TPOT_q", format!("time per output token, {what}"), at(tpot), self.tpot(tpot.mean));
+        Term::stated("E2E", "", "ms", value, first + (output - 1.0) * next)
     }
 }
