@@ -28,6 +28,8 @@ functions! {
     powf(x, y) = pow;
     /// Cube root.
     cbrt(x) = cbrt;
+    /// Complementary error function.
+    erfc(x) = erfc;
     /// Hyperbolic tangent.
     tanh(x) = tanh;
     /// Sine of radians.

@@ -6,10 +6,10 @@ use clap::{Args, FromArgMatches as _, ValueEnum};
 use serde::Serialize;
 
 use super::words::{ArrivalsWord, CompressionWord, HostsWord, Lengths, Millis, RouterWord, ScaleWord, Span};
+use crate::engine::answer::event::serving::log_normal;
 use crate::scenario::Scenario;
 use atlas_config::Mode;
 use atlas_core::plan::Arrivals;
-use atlas_sim::kernel::Distribution;
 
 /// A further study of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -202,8 +202,8 @@ impl Options {
         let count = |value: Option<Count>| value.and_then(Count::nonzero).map(Count::get);
         let span = |value: Option<f64>| value.filter(|value| *value > 0.0).map(Span);
         let limit = |value: Option<f64>| value.map(|ms| Millis(1e-3 * ms));
-        let spread = |mean: f64, cv: Option<f64>| {
-            cv.filter(|cv| *cv > 0.0).map(|cv| Lengths(Distribution::LogNormal { mean, cv }))
+        let spread = |mean: f64, cv: Option<f64>, most: Option<Count>| {
+            cv.filter(|cv| *cv > 0.0).map(|cv| Lengths(log_normal(mean, cv, most)))
         };
         let shape = &scenario.base.shape;
         let serves = scenario.mode() == Mode::Inference;
@@ -218,8 +218,8 @@ impl Options {
                     Arrivals::Gamma => ArrivalsWord::Gamma(settings.arrival_cv, None),
                     Arrivals::Burst => ArrivalsWord::Burst,
                 }),
-                isl: spread(shape.prompt + scenario.image_tokens(&scenario.base), said.prompt_cv),
-                osl: spread(shape.generate, said.generate_cv),
+                isl: spread(shape.prompt + scenario.image_tokens(&scenario.base), said.prompt_cv, None),
+                osl: spread(shape.generate, said.generate_cv, scenario.base.plan.serving.generate_max),
                 slo_ttft: limit(said.slo_ttft_ms),
                 slo_tpot: limit(said.slo_tpot_ms),
                 slo_e2e: limit(said.slo_e2e_ms),
@@ -287,6 +287,12 @@ fn error_message(error: &clap::Error) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::engine::answer;
+    use crate::knob::{Knob, Overrides, Setting};
+    use crate::scenario::Parts;
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+    use atlas_sim::kernel::Distribution;
 
     fn command() -> clap::Command {
         Options::augment_args(clap::Command::new("simulate"))
@@ -309,6 +315,19 @@ mod tests {
         assert_eq!(Options::read("every_replica", "true").unwrap().every_replica, Some(true));
         assert_eq!(Options::read("mtbf", "50000h").unwrap().mtbf, Some(Span(1.8e8)));
         assert!(Options::default().is_empty() && !both.is_empty());
+    }
+
+    #[test]
+    fn simulated_output_lengths_do_not_exceed_generate_max() {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
+        let knobs = [(Knob::GenerateCv, Setting::Number(1.0)), (Knob::GenerateMax, Setting::Number(1200.0))];
+        let scenario = Scenario::resolve(&parts, &Overrides::from(knobs)).unwrap();
+        let expected = Distribution::clipped_log_normal(1024.0, 1.0, 1200.0);
+        assert_eq!(Options::stated(&scenario).osl, Some(Lengths(expected)));
+        let (system, constants, closed) = answer::serving::closed(&scenario, &scenario.base).unwrap();
+        let settings = scenario.simulation(&scenario.base);
+        assert_eq!(answer::event::serving::input(&settings, &system, &constants, &closed).lengths.osl, expected);
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl fmt::Display for ArrivalsWord {
 }
 
 /// Distribution of lengths in tokens: `512`, `uniform:64..448`, `upto:200:600`, `exponential:256`, `gamma:256:0.5`,
-/// `lognormal:256:1.2`.
+/// `lognormal:256:1.2`, `lognormal:256:1.2:1024` (at most 1024).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lengths(pub Distribution);
 
@@ -177,7 +177,13 @@ impl FromStr for Lengths {
             }),
             "exponential" => tokens(rest).map(|mean| Distribution::Exponential { mean }),
             "gamma" => pair(":").and_then(|(m, c)| Some(Distribution::Gamma { mean: tokens(m)?, cv: cv(c)? })),
-            "lognormal" => pair(":").and_then(|(m, c)| Some(Distribution::LogNormal { mean: tokens(m)?, cv: cv(c)? })),
+            "lognormal" => pair(":").and_then(|(mean, rest)| match (tokens(mean)?, rest.split_once(':')) {
+                (mean, None) => Some(Distribution::LogNormal { mean, cv: cv(rest)? }),
+                (mean, Some((rest, most))) => {
+                    let most = tokens(most).filter(|most| mean <= *most)?;
+                    Some(Distribution::clipped_log_normal(mean, cv(rest)?, most))
+                }
+            }),
             _ => None,
         };
         law.map(Lengths).ok_or_else(|| {
@@ -198,6 +204,7 @@ impl fmt::Display for Lengths {
             Distribution::Exponential { mean } => write!(f, "exponential:{mean}"),
             Distribution::Gamma { mean, cv } => write!(f, "gamma:{mean}:{cv}"),
             Distribution::LogNormal { mean, cv } => write!(f, "lognormal:{mean}:{cv}"),
+            Distribution::ClippedLogNormal { mean, cv, most, .. } => write!(f, "lognormal:{mean}:{cv}:{most}"),
         }
     }
 }
@@ -399,7 +406,7 @@ mod tests {
             round::<ArrivalsWord>(text);
         }
         round::<ArrivalsWord>("trace:some/where:else.csv");
-        for text in ["512", "uniform:64..448", "exponential:256", "gamma:256:0.5", "lognormal:256:1.2"] {
+        for text in ["512", "uniform:64..448", "exponential:256", "gamma:256:0.5", "lognormal:256:1.2", "lognormal:256:1.2:900"] {
             round::<Lengths>(text);
         }
         for text in ["50000h", "30d", "0", "0.25s", "7m"] {

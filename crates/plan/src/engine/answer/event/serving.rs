@@ -101,6 +101,15 @@ fn loaded(
     ServingInput { load, prefix_hit: found.share, loading: found.loading, ..*input }
 }
 
+/// Log-normal lengths, at most `most`.
+#[must_use]
+pub fn log_normal(mean: f64, cv: f64, most: Option<Count>) -> Distribution {
+    match most {
+        Some(most) => Distribution::clipped_log_normal(mean, cv, most.into()),
+        None => Distribution::LogNormal { mean, cv },
+    }
+}
+
 /// Input of the simulation: the deployment under the requested load.
 #[must_use]
 pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants, closed: &ServingEstimate) -> Input {
@@ -120,13 +129,13 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     // If output lengths vary, prompt lengths vary too: so they do in conversation data sets, and in the random data
     // sets of vLLM's and SGLang's benchmarks (`--random-range-ratio`).
     let spread = system.longest_output();
-    let lengths = |mean: f64, cv: f64| match cv > 0.0 {
-        true => Distribution::LogNormal { mean, cv },
+    let lengths = |mean: f64, cv: f64, most: Option<Count>| match cv > 0.0 {
+        true => log_normal(mean, cv, most),
         false if spread > 1.0 => Distribution::Bounded { mean, most: spread * mean },
         false => Distribution::Constant(mean),
     };
-    input.lengths.isl = lengths(system.isl, settings.prompt_cv);
-    input.lengths.osl = lengths(system.osl, settings.generate_cv);
+    input.lengths.isl = lengths(system.isl, settings.prompt_cv, None);
+    input.lengths.osl = lengths(system.osl, settings.generate_cv, system.osl_max);
     let [ttft, tpot, e2e] = settings.slo_ms.map(|limit| limit.map(|ms| 1e-3 * ms));
     input.slo = Slo { ttft, tpot, e2e };
     let drawn = is_drawn(&input);
