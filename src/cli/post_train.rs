@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::{output, pick};
 use atlas_config::workload::PostTrainingMethod;
 use atlas_core::count::Count;
+use atlas_core::field::Group;
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
@@ -64,7 +65,7 @@ pub struct Args {
     /// Generate rollouts of the next step during training, one step off-policy
     #[arg(long)]
     pub asynchronous: bool,
-    /// Set a knob of the rollout workload; repeatable (--set applies to training)
+    /// Set a knob of the rollout workload; repeatable (--set applies to training, and to both if it is a knob of the target)
     #[arg(long, value_name = "KNOB=VALUE")]
     pub rollout_set: Vec<String>,
     /// Knobs.
@@ -103,6 +104,13 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         let parsed =
             knob::assignment(text).and_then(|(knob, value)| Ok((knob, knob.parse(&value, rollout.fabrics())?)));
         let (knob, setting) = parsed.map_err(|error| Failure::usage([format!("--rollout-set: {error}")]))?;
+        if knob.spec().group == Group::Target {
+            let what = format!(
+                "--rollout-set: {} is a knob of the target, which both workloads use: set it with --set",
+                knob.name()
+            );
+            return Err(Failure::usage([what]).into());
+        }
         rollout_knobs.insert(knob, setting);
     }
     let options = StepOptions {

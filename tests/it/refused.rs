@@ -132,6 +132,9 @@ fn post_training_defaults_come_from_the_training_workload() {
     // The command line takes precedence.
     assert_eq!(step(&["--prompts", "64", "--samples", "16"])["step"]["sequences"], 64.0 * 16.0);
     assert!(step(&["--scorers", "0"])["step"]["scoring_s"] == 0.0);
+    let mut priced = atlas(dir.path(), &["post-train", "--target", "h100-sxm-64", "--train", "llama3.1-8b-rl-train"]);
+    let refused = crate::common::program::stderr(&priced.args(["--rollout-set", "hourly_usd=10"]).assert().code(2));
+    assert!(refused.contains("set it with --set"), "{refused}");
     let mut unnamed = atlas(dir.path(), &["post-train", "--target", "h100-sxm-64", "--train", "llama3.1-8b-train"]);
     assert!(crate::common::program::stderr(&unnamed.assert().code(2)).contains("--rollout is required"));
 }

@@ -17,6 +17,7 @@ use crate::knob::{Knob, KnobError, Overrides, Setting};
 use crate::scenario::{Parts, Scenario, ScenarioError};
 use atlas_config::Mode;
 use atlas_core::count::Count;
+use atlas_core::field;
 use atlas_core::plan::LoadKind;
 use atlas_perf::collective::{Fabric, Group, all_gather, point_to_point};
 
@@ -180,7 +181,8 @@ fn sync(train: &Scenario, rollout: &Scenario, rolled: &Estimate, apart: bool) ->
     gathered + if apart { point_to_point(&fabric, shard, false) } else { 0.0 }
 }
 
-/// Estimates a post-training step.
+/// Estimates a post-training step. Both workloads run on the same target, so the knobs of the target are those of
+/// training; the rollout's are ignored.
 ///
 /// # Errors
 ///
@@ -190,7 +192,12 @@ pub fn step(
     rollout: (&Parts, &Overrides),
     options: &StepOptions,
 ) -> Result<Step, StepError> {
-    let ((train_parts, train_knobs), (rollout_parts, rollout_knobs)) = (train, rollout);
+    let ((train_parts, train_knobs), (rollout_parts, own_knobs)) = (train, rollout);
+    let of_target = |knob: &Knob| knob.spec().group == field::Group::Target;
+    let mut rollout_knobs = own_knobs.clone();
+    rollout_knobs.retain(|knob, _| !of_target(knob));
+    rollout_knobs.extend(train_knobs.iter().filter(|(knob, _)| of_target(knob)).map(|(knob, to)| (*knob, to.clone())));
+    let rollout_knobs = &rollout_knobs;
     if train_parts.model_name() != rollout_parts.model_name() {
         return Err(StepError::Models(train_parts.workload.name.to_string(), rollout_parts.workload.name.to_string()));
     }

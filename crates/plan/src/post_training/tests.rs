@@ -69,6 +69,22 @@ fn weight_sync_transfers_the_weights_of_a_rollout_device() {
 }
 
 #[test]
+fn knobs_of_the_target_apply_to_training_and_rollout() {
+    let library = library();
+    let find = |workload| Parts::find(&library, "h100-sxm-64", workload).unwrap();
+    let (train, rollout) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
+    let of = |knobs: Overrides, own: Overrides| step((&train, &knobs), (&rollout, &own), &BASE).unwrap();
+    let ten = Overrides::from([(Knob::HourlyUsd, Setting::Number(10.0))]);
+    let priced = of(ten.clone(), Overrides::new());
+    let usd = 8.0 * 10.0 * priced.seconds / 3600.0;
+    assert!((priced.usd / usd - 1.0).abs() < 1e-9, "{} {usd}", priced.usd);
+    // There is only one price of the same nodes.
+    assert_eq!(of(Overrides::new(), ten), of(Overrides::new(), Overrides::new()));
+    let capped = of(Overrides::from([(Knob::PowerCap, Setting::Number(300.0))]), Overrides::new());
+    assert!(capped.rollout > priced.rollout && capped.training > priced.training, "{capped:?}");
+}
+
+#[test]
 fn every_setting_of_a_step_changes_it() {
     let library = library();
     let base = step_of(&library, "h100-sxm-64", &BASE).unwrap();
