@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::args::{Globals, KnobArgs};
 use super::explain::Format;
+use super::failure::Failure;
 use super::{output, pick};
 use atlas_plan::advice;
 use atlas_plan::advice::{Objective, fit};
@@ -67,6 +68,10 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let parts = pick::pick(&library, &args.target, &args.workload)?;
     let overrides = args.knobs.overrides(parts.fabrics())?;
     let scenario = Scenario::resolve(&parts, &overrides)?;
+    let metric = args.objective.metric(&scenario);
+    if metric.lacks_price(&scenario) {
+        return Err(Failure::usage([format!("--objective: {}", metric.inapplicable(&scenario))]).into());
+    }
     let estimate = engine::estimate(&scenario);
     let fit = fit::fit(&scenario, &parts, &estimate);
     let all = advice::advise(&scenario, &parts, &estimate, args.objective);

@@ -12,6 +12,7 @@ use super::{pick, save};
 use atlas_config::Mode;
 use atlas_core::units;
 use atlas_document::Diagnostics;
+use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::frontier::{Point, frontier};
@@ -156,7 +157,7 @@ fn described(curves: &[Curve], plot: &Plot, charset: Charset) -> String {
                 units::duration_ms(serving.ttft_ms.mean),
                 units::duration_ms(serving.ttft_ms.p99),
                 units::duration_ms(serving.tpot_ms.mean),
-                units::usd(1000.0 * point.estimate.cost.usd_per_1k_tokens),
+                usd_per_1m_tokens(curve, point).map_or_else(|| "n/a".to_owned(), units::usd),
                 bound.to_owned(),
             ]);
         }
@@ -184,7 +185,8 @@ fn csv_of(curves: &[Curve]) -> String {
     ]);
     for curve in curves {
         for point in &curve.points {
-            let figures = figures(curve, point).map(|(_, value)| value.to_string());
+            let figures =
+                figures(curve, point).map(|(_, value)| value.map_or_else(String::new, |value| value.to_string()));
             let mut cells = vec![curve.target.clone()];
             cells.extend(figures);
             cells.push(point.efficient.to_string());
@@ -194,17 +196,22 @@ fn csv_of(curves: &[Curve]) -> String {
     out
 }
 
-fn figures(curve: &Curve, point: &Point) -> [(&'static str, f64); 8] {
+/// Cost of a million tokens; `None` without a price.
+fn usd_per_1m_tokens(curve: &Curve, point: &Point) -> Option<f64> {
+    MetricId::DollarPer1mTokens.metric().applicable_value(&point.estimate, &curve.start)
+}
+
+fn figures(curve: &Curve, point: &Point) -> [(&'static str, Option<f64>); 8] {
     let (total, serving) = (&point.estimate.total, &point.serving);
     [
-        ("concurrency", point.concurrency),
-        ("tokens_per_sec_per_user", serving.tokens_per_sec_per_user),
-        ("tokens_per_sec_per_accel", total.tokens_per_sec / curve.accelerators),
-        ("tokens_per_sec", total.tokens_per_sec),
-        ("ttft_ms", serving.ttft_ms.mean),
-        ("ttft_p99_ms", serving.ttft_ms.p99),
-        ("tpot_ms", serving.tpot_ms.mean),
-        ("dollar_per_1m_tokens", 1000.0 * point.estimate.cost.usd_per_1k_tokens),
+        ("concurrency", Some(point.concurrency)),
+        ("tokens_per_sec_per_user", Some(serving.tokens_per_sec_per_user)),
+        ("tokens_per_sec_per_accel", Some(total.tokens_per_sec / curve.accelerators)),
+        ("tokens_per_sec", Some(total.tokens_per_sec)),
+        ("ttft_ms", Some(serving.ttft_ms.mean)),
+        ("ttft_p99_ms", Some(serving.ttft_ms.p99)),
+        ("tpot_ms", Some(serving.tpot_ms.mean)),
+        ("dollar_per_1m_tokens", usd_per_1m_tokens(curve, point)),
     ]
 }
 

@@ -186,7 +186,7 @@ impl Goal {
             if let Condition::Figure(metric, ..) = condition
                 && !metric.applies_to(start)
             {
-                problems.push(format!("{condition}: {}", not_applicable_message(metric, start)));
+                problems.push(format!("{condition}: {}", metric.inapplicable(start)));
             }
         }
         if !self.front.is_empty() {
@@ -239,15 +239,7 @@ pub fn methodology() -> impl TypedValueParser<Value = Methodology> {
 /// The metric with that name, if it applies to the scenario.
 pub fn figure_of(name: &str, scenario: &Scenario) -> Result<&'static Metric, String> {
     let metric = figure::named(name).ok_or_else(|| figure::unknown(name))?;
-    if metric.applies_to(scenario) {
-        Ok(metric)
-    } else {
-        Err(format!("{name}: {}", not_applicable_message(metric, scenario)))
-    }
-}
-
-fn not_applicable_message(metric: &Metric, scenario: &Scenario) -> String {
-    format!("{} does not apply to {} with the {} engine", metric.name, scenario.mode().name(), scenario.engine.name())
+    if metric.applies_to(scenario) { Ok(metric) } else { Err(metric.inapplicable(scenario)) }
 }
 
 /// Like [`figure_of`], but `latency` in training means the step time.

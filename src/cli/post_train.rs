@@ -136,20 +136,20 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
 }
 
 /// Summary of a step, for all output formats.
-fn figures(step: &Step) -> [(&'static str, f64); 12] {
+fn figures(step: &Step) -> [(&'static str, Option<f64>); 12] {
     [
-        ("step_s", step.seconds),
-        ("rollout_s", step.rollout),
-        ("tail_s", step.tail),
-        ("scoring_s", step.scoring),
-        ("training_s", step.training),
-        ("sync_s", step.sync),
-        ("idle_share", step.idle),
-        ("sequences", step.sequences),
-        ("updates", step.updates),
-        ("tokens_per_sec", step.tokens / step.seconds),
+        ("step_s", Some(step.seconds)),
+        ("rollout_s", Some(step.rollout)),
+        ("tail_s", Some(step.tail)),
+        ("scoring_s", Some(step.scoring)),
+        ("training_s", Some(step.training)),
+        ("sync_s", Some(step.sync)),
+        ("idle_share", Some(step.idle)),
+        ("sequences", Some(step.sequences)),
+        ("updates", Some(step.updates)),
+        ("tokens_per_sec", Some(step.tokens / step.seconds)),
         ("usd_per_step", step.usd),
-        ("usd_per_1m_tokens", 1e6 * step.usd / step.tokens),
+        ("usd_per_1m_tokens", step.usd.map(|usd| 1e6 * usd / step.tokens)),
     ]
 }
 
@@ -167,21 +167,23 @@ fn described(step: &Step, options: &StepOptions) -> String {
     };
     let how = if options.asynchronous { ", rollouts one step behind" } else { "" };
     let plural = if step.updates == 1.0 { "update" } else { "updates" };
+    let cost = step.usd.map_or_else(
+        || "no price: set cost.hourly_usd in the target".to_owned(),
+        |usd| format!("{} per step, {} per million tokens", units::usd(usd), units::usd(1e6 * usd / step.tokens)),
+    );
     format!(
-        "{place}{how}; {} responses, {} {plural}\n{}\naccelerators idle {} of the time; {} tok/s; {} per step, {} per million tokens\n",
+        "{place}{how}; {} responses, {} {plural}\n{}\naccelerators idle {} of the time; {} tok/s; {cost}\n",
         step.sequences,
         step.updates,
         table.render(),
         units::percent(step.idle),
         units::si(step.tokens / step.seconds),
-        units::usd(step.usd),
-        units::usd(1e6 * step.usd / step.tokens),
     )
 }
 
 fn csv_of(step: &Step) -> String {
     let figures = figures(step);
-    let cells = figures.map(|(_, value)| value.to_string());
+    let cells = figures.map(|(_, value)| value.map_or_else(String::new, |value| value.to_string()));
     csv::line(figures.map(|(name, _)| name)) + &csv::line(&cells)
 }
 

@@ -138,3 +138,31 @@ fn post_training_defaults_come_from_the_training_workload() {
     let mut unnamed = atlas(dir.path(), &["post-train", "--target", "h100-sxm-64", "--train", "llama3.1-8b-train"]);
     assert!(crate::common::program::stderr(&unnamed.assert().code(2)).contains("--rollout is required"));
 }
+
+#[test]
+fn missing_price_is_named_and_never_zero() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| atlas(dir.path(), args).assert();
+    let target = ["--target", "h20-8", "--workload", "llama3.1-8b-serve"];
+    let on = |command: &str, more: &[&str]| run(&[&[command], &target[..], more].concat());
+    let frontier: Value = serde_json::from_str(&stdout(&on("frontier", &["--format", "json"]).code(0))).unwrap();
+    assert!(frontier["targets"][0]["points"][0]["dollar_per_1m_tokens"].is_null(), "{frontier}");
+    assert!(stdout(&on("frontier", &[]).code(0)).contains("n/a"));
+    let study = dir.path().join("study.md");
+    on("report", &["--out", study.to_str().unwrap()]).code(0);
+    assert!(std::fs::read_to_string(&study).unwrap().contains("8 accelerators, no price."));
+    let step = ["post-train", "--target", "h20-8", "--train", "llama3.1-8b-rl-train"];
+    assert!(stdout(&run(&step).code(0)).contains("no price: set cost.hourly_usd"));
+    let json: Value =
+        serde_json::from_str(&stdout(&run(&[&step[..], &["--format", "json"]].concat()).code(0))).unwrap();
+    assert!(json["step"]["usd_per_step"].is_null(), "{json}");
+    for (command, more) in [
+        ("optimize", ["--objective", "cost"].as_slice()),
+        ("sensitivity", &["--metric", "cost"]),
+        ("advise", &["--objective", "cost"]),
+        ("explain", &["dollar_per_1m_tokens"]),
+    ] {
+        let refused = crate::common::program::stderr(&on(command, more).code(2));
+        assert!(refused.contains("no price: set cost.hourly_usd"), "{command}: {refused}");
+    }
+}

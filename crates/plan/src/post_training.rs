@@ -12,7 +12,7 @@
 
 use crate::engine::answer::{serving, throttle, training};
 use crate::engine::estimate;
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, MetricId};
 use crate::knob::{Knob, KnobError, Overrides, Setting};
 use crate::scenario::{Parts, Scenario, ScenarioError};
 use atlas_config::Mode;
@@ -57,8 +57,8 @@ pub struct Step {
     pub seconds: f64,
     /// Share of the total accelerator time spent waiting for the other pool, for the longest answers or for weights.
     pub idle: f64,
-    /// Cost of the step, USD.
-    pub usd: f64,
+    /// Cost of the step, USD; `None` without a price.
+    pub usd: Option<f64>,
     /// Nodes for training and nodes for rollouts; both are all nodes if they alternate.
     pub nodes: [Count; 2],
     /// Tokens of prompts and answers in the training data of the step.
@@ -263,16 +263,22 @@ pub fn step(
 
     let learning = scoring + training_s;
     let seconds = sync + if options.asynchronous { rollout_s.max(learning) } else { rollout_s + learning };
-    let hour = |answer: &Estimate| answer.cost.usd_per_hour / 3600.0;
+    let second = |answer: &Estimate, scenario: &Scenario| {
+        let hour = MetricId::UsdPerHour.metric().applicable_value(answer, scenario);
+        hour.map(|usd| usd / 3600.0)
+    };
+    let trainer = second(&optimizer, &trained);
+    let server = rolled.as_ref().map_or(Some(0.0), |rolled| second(rolled, &serve));
+    let priced = trainer.zip(server);
     let (busy, all, usd) = match (&rolled, split) {
-        (Some(rolled), Some(_)) => (
+        (Some(_), Some(_)) => (
             rollout_nodes * (rollout_s - tail) + train_nodes * learning,
             whole * seconds,
-            seconds * (hour(rolled) + hour(&optimizer)),
+            priced.map(|(trainer, server)| seconds * (server + trainer)),
         ),
-        (rolled, _) => {
-            let rollout_usd = rolled.as_ref().map_or(0.0, |rolled| rollout_s * hour(rolled));
-            (rollout_s - tail + learning, seconds, rollout_usd + (learning + sync) * hour(&optimizer))
+        _ => {
+            let usd = priced.map(|(trainer, server)| rollout_s * server + (learning + sync) * trainer);
+            (rollout_s - tail + learning, seconds, usd)
         }
     };
     Ok(Step {

@@ -46,7 +46,7 @@ fn changes_that_reach(
     let mut reply = Reply::new(ReplyKind::Reach);
     let case = question.case(context, &mut reply)?;
     if !metric.applies_to(&case.scenario) {
-        return Err(Refusal::Nothing(format!("{} does not apply to {}", metric.label, case.mode().name())));
+        return Err(Refusal::Nothing(metric.inapplicable(&case.scenario)));
     }
     case.figure(&mut reply, metric);
     if let Some(bound) = bound

@@ -68,12 +68,7 @@ pub(crate) fn best<'a>(
         _ => None,
     });
     if let Some(metric) = metrics.chain([objective]).find(|metric| !metric.applies_to(&requested)) {
-        return Err(Refusal::Nothing(format!(
-            "{} does not apply to {} with the {} engine",
-            metric.name,
-            requested.mode().name(),
-            requested.engine.name()
-        )));
+        return Err(Refusal::Nothing(metric.inapplicable(&requested)));
     }
     let held = |knob: Knob| case.overrides.contains_key(&knob);
     let start = freed(&requested, &held, &case.parts);

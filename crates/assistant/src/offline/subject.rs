@@ -301,12 +301,7 @@ impl ParsedQuestion {
         if metric.applies_to(&case.scenario) {
             return Ok(metric);
         }
-        Err(Refusal::Nothing(format!(
-            "{} does not apply to {} with the {} engine",
-            metric.label,
-            case.mode().name(),
-            case.scenario.engine.name()
-        )))
+        Err(Refusal::Nothing(metric.inapplicable(&case.scenario)))
     }
 }
 

@@ -217,17 +217,7 @@ fn price_basis_note(scenario: &Scenario) -> Option<String> {
         let plural = if offers == 1 { "offer" } else { "offers" };
         return Some(format!("{} price: median of {offers} {plural} in the catalog, {old} to {new}", basis.name()));
     }
-    let known = scenario.usd_node_hour().is_some() || basis == PriceBasis::Stated;
-    (!known).then(|| match basis {
-        PriceBasis::Owned => "no purchase price known: set cost.capex_usd_node".to_owned(),
-        basis => {
-            format!(
-                "no {0} price of this accelerator is known, of the target or in the catalog: set cost.prices.{0} in the target, \
-                 or add a dated offer with `basis: {0}` to workload/prices.yaml",
-                basis.name()
-            )
-        }
-    })
+    scenario.missing_price().filter(|_| basis != PriceBasis::Stated)
 }
 
 /// Note that a time-of-use energy price is stated incompletely.

@@ -378,6 +378,24 @@ impl Metric {
         unpriced && self.section == Section::Cost && self.applies != Applicability::Owned
     }
 
+    /// Why the metric has no value for `scenario`, for metrics that do not apply to it.
+    #[must_use]
+    pub fn inapplicable(&self, scenario: &Scenario) -> String {
+        match scenario.missing_price().filter(|_| self.lacks_price(scenario)) {
+            Some(price) => format!("{}: {price}", self.name),
+            None => {
+                let (mode, engine) = (scenario.mode().name(), scenario.engine.name());
+                format!("{} does not apply to {mode} with the {engine} engine", self.name)
+            }
+        }
+    }
+
+    /// Value for `scenario`, if the metric applies.
+    #[must_use]
+    pub fn applicable_value(&self, estimate: &Estimate, scenario: &Scenario) -> Option<f64> {
+        self.applies_to(scenario).then(|| (self.get)(estimate, scenario))
+    }
+
     /// Ends of the interval that contains 90 % of measurements, if known.
     #[must_use]
     pub fn interval(&self, estimate: &Estimate, scenario: &Scenario) -> Option<(f64, f64)> {

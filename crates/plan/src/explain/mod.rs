@@ -190,14 +190,10 @@ pub enum ExplainError {
         known: Vec<&'static str>,
     },
     /// The metric does not apply to this scenario.
-    #[error("`{metric}` does not apply to {mode} with the {engine} engine; known metrics: {}", known.join(", "))]
+    #[error("{why}; known metrics: {}", known.join(", "))]
     Silent {
-        /// Name of the metric.
-        metric: &'static str,
-        /// Training or inference.
-        mode: &'static str,
-        /// Name of the engine.
-        engine: &'static str,
+        /// Why the metric has no value.
+        why: String,
         /// Metrics that apply to the scenario.
         known: Vec<&'static str>,
     },
@@ -215,12 +211,7 @@ pub fn metric(name: &str, scenario: &Scenario) -> Result<&'static Metric, Explai
     let found = METRICS.iter().find(|metric| metric.name == wanted || metric.label.eq_ignore_ascii_case(name.trim()));
     match found {
         Some(metric) if metric.applies_to(scenario) => Ok(metric),
-        Some(metric) => Err(ExplainError::Silent {
-            metric: metric.name,
-            mode: scenario.mode().name(),
-            engine: scenario.engine.name(),
-            known: known(),
-        }),
+        Some(metric) => Err(ExplainError::Silent { why: metric.inapplicable(scenario), known: known() }),
         None => {
             let near = nearest(&wanted, METRICS.iter().map(|metric| metric.name));
             Err(ExplainError::Unknown { found: name.to_owned(), near, known: known() })

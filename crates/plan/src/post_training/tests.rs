@@ -44,7 +44,7 @@ fn step_parts_sum_to_the_step_time_unless_pools_run_asynchronously() {
     assert!(in_turn.idle > 0.4 && beside.idle < in_turn.idle, "{} {}", in_turn.idle, beside.idle);
     let longest = beside.rollout.max(beside.scoring + beside.training);
     assert!((beside.seconds - longest - beside.sync).abs() < 1e-9 && beside.seconds < in_turn.seconds);
-    assert!(beside.usd < in_turn.usd && in_turn.sync > whole.sync);
+    assert!(beside.usd.unwrap() < in_turn.usd.unwrap() && in_turn.sync > whole.sync);
 }
 
 #[test]
@@ -77,9 +77,10 @@ fn knobs_of_the_target_apply_to_training_and_rollout() {
     let ten = Overrides::from([(Knob::HourlyUsd, Setting::Number(10.0))]);
     let priced = of(ten.clone(), Overrides::new());
     let usd = 8.0 * 10.0 * priced.seconds / 3600.0;
-    assert!((priced.usd / usd - 1.0).abs() < 1e-9, "{} {usd}", priced.usd);
+    assert!((priced.usd.unwrap() / usd - 1.0).abs() < 1e-9, "{:?} {usd}", priced.usd);
     // There is only one price of the same nodes.
     assert_eq!(of(Overrides::new(), ten), of(Overrides::new(), Overrides::new()));
+    assert_eq!(of(Overrides::from([(Knob::HourlyUsd, Setting::Number(0.0))]), Overrides::new()).usd, None);
     let capped = of(Overrides::from([(Knob::PowerCap, Setting::Number(300.0))]), Overrides::new());
     assert!(capped.rollout > priced.rollout && capped.training > priced.training, "{capped:?}");
 }
@@ -98,7 +99,7 @@ fn every_setting_of_a_step_changes_it() {
         assert_ne!(step_of(&library, "h100-sxm-64", &changed).unwrap(), base, "{changed:?}");
     }
     let more = step_of(&library, "h100-sxm-64", &StepOptions { prompts: Count::new(256), ..BASE }).unwrap();
-    assert!(more.seconds > base.seconds && more.usd > base.usd);
+    assert!(more.seconds > base.seconds && more.usd.unwrap() > base.usd.unwrap());
     // Preference optimization has no rollout and no weight transfer.
     let preferences = step_of(&library, "h100-sxm-8", &StepOptions { samples: None, ..BASE }).unwrap();
     assert_eq!((preferences.rollout, preferences.sync, preferences.sequences), (0.0, 0.0, 256.0));

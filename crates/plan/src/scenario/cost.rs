@@ -189,6 +189,23 @@ impl Scenario {
         }
     }
 
+    /// What to do about a missing price of the price basis in effect; `None` if it is known.
+    #[must_use]
+    pub fn missing_price(&self) -> Option<String> {
+        if self.usd_node_hour().is_some() {
+            return None;
+        }
+        Some(match self.terms.basis {
+            PriceBasis::Stated => "no price: set cost.hourly_usd in the target".to_owned(),
+            PriceBasis::Owned => "no purchase price known: set cost.capex_usd_node".to_owned(),
+            basis => format!(
+                "no {0} price of this accelerator is known, of the target or in the catalog: set cost.prices.{0} in the \
+                 target, or add a dated offer with `basis: {0}` to workload/prices.yaml",
+                basis.name()
+            ),
+        })
+    }
+
     /// Months after which buying a node is cheaper than renting it for its productive hours, including interest;
     /// infinite if it never is. `energy` is the hourly energy cost per node that only the owner pays, USD.
     #[must_use]

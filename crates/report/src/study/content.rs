@@ -127,8 +127,11 @@ fn compared(study: &Study) -> Option<String> {
     let said: Vec<String> = std::iter::once(format!("{verb} {what}")).chain(clauses.into_iter().flatten()).collect();
     let mut text = format!("{}.", said.join(", "));
     for entry in &study.entries {
-        let price = units::usd(entry.scenario.hourly_usd.unwrap_or(0.0) * f64::from(entry.scenario.num_nodes));
-        text += &format!(" {}: {} accelerators, {price} per hour.", entry.name, entry.scenario.accelerators());
+        let price = entry.scenario.hourly_usd.map_or_else(
+            || "no price".to_owned(),
+            |usd| format!("{} per hour", units::usd(usd * f64::from(entry.scenario.num_nodes))),
+        );
+        text += &format!(" {}: {} accelerators, {price}.", entry.name, entry.scenario.accelerators());
     }
     Some(text)
 }
