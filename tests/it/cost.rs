@@ -270,6 +270,45 @@ fn target_file_sets_all_ownership_cost_inputs() {
     assert_eq!(scenario.get(Knob::Utilization), Setting::Number(0.6));
 }
 
+/// An H100 node whose target file states `cost`.
+fn own_node(cost: &str) -> Parts {
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!(
+        "- name: mine\n  vendor: NVIDIA\n  accelerator: nvidia-h100-sxm-80gb\n  accelerators_per_node: 8\n  num_nodes: 1\n  \
+         memory_gb_per_accel: 80\n  cost: {{ energy_watts_node: 10200, pue: 1.1, capex_usd_node: 300000, {cost} }}\n"
+    );
+    let targets = dir.path().join("targets.yaml");
+    std::fs::write(&targets, text).unwrap();
+    let library = Library::load(&Sources { targets: Some(targets), ..Sources::built_in() }, None);
+    assert!(library.problems().is_empty(), "{}", library.problems());
+    Parts::find(&library, "mine", TRAIN.1).unwrap()
+}
+
+fn at_basis(parts: &Parts, basis: &str) -> Answer {
+    let overrides = Overrides::from([(Knob::PriceBasis, Setting::Choice(basis.into()))]);
+    let scenario = Scenario::resolve(parts, &overrides).unwrap();
+    let estimate = estimate(&scenario);
+    Answer(scenario, estimate)
+}
+
+#[test]
+fn a_price_basis_without_a_price_takes_that_of_the_catalog() {
+    let price = |basis: &str| {
+        let parts = own_node(&format!("basis: {basis}, hourly_usd: 0"));
+        at_basis(&parts, "on-demand").0.hourly_usd
+    };
+    assert_eq!(price("on-demand"), price("reserved"));
+    assert!(price("on-demand").is_some_and(|usd| usd > 10.0));
+}
+
+#[test]
+fn break_even_compares_with_the_same_rent_at_every_price_basis() {
+    let parts = own_node("basis: reserved, hourly_usd: 30, utilization: 0.5");
+    let months = |basis| at_basis(&parts, basis).get("break_even_months");
+    same(months("owned"), months("stated"));
+    same(months("owned"), months("reserved"));
+}
+
 #[test]
 fn node_power_increases_with_load() {
     let watts =

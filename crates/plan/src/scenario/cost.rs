@@ -111,7 +111,7 @@ impl Scenario {
         let positive = |price: &f64| *price > 0.0;
         self.hourly_usd = Some(cost.hourly_usd).filter(positive);
         let Some(kind) = PriceBasis::RENTS.iter().position(|rent| *rent == basis) else { return };
-        if cost.basis == Some(basis) {
+        if cost.basis == Some(basis) && self.hourly_usd.is_some() {
             return;
         }
         let own = cost.prices.get(kind).copied().flatten();
@@ -127,6 +127,15 @@ impl Scenario {
         match self.terms.basis {
             PriceBasis::Stated => self.terms.stated,
             basis => Some(basis),
+        }
+    }
+
+    /// Price basis of the hourly rent, if known. Owned hardware is compared with the target's rent.
+    #[must_use]
+    pub fn rent_basis(&self) -> Option<PriceBasis> {
+        match self.terms.basis {
+            PriceBasis::Owned => self.terms.stated,
+            _ => self.price_basis(),
         }
     }
 
@@ -176,7 +185,7 @@ impl Scenario {
     /// Cost of a productive hour of a rented node, USD, if known. Reserved nodes are also paid while idle.
     #[must_use]
     pub fn rent_usd_node_hour(&self) -> Option<f64> {
-        let waits = self.price_basis() == Some(PriceBasis::Reserved);
+        let waits = self.rent_basis() == Some(PriceBasis::Reserved);
         self.hourly_usd.map(|usd| if waits { usd / self.utilization.max(1e-9) } else { usd })
     }
 
