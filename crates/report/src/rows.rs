@@ -59,7 +59,7 @@ fn csv_of(record: &Record<'_>, scenario: &Scenario, answer: &Estimate) -> String
         fields.push((metric.name, value));
     }
     let verdict = answer.detail.map_or_else(String::new, |detail| detail.verdict.describe());
-    let parity = csv::optional(record.dollar_per_1k_tokens);
+    let parity = csv::optional(record.dollar_per_1k_tokens.filter(|_| answer.runs()));
     fields.extend([("dollar_per_1k_tokens_parity", parity), ("verdict", verdict)]);
     csv::line(fields.iter().map(|(name, _)| *name)) + &csv::line(fields.iter().map(|(_, value)| value.as_str()))
 }

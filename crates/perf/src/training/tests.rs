@@ -320,7 +320,7 @@ fn copies_of_sharded_weights_and_gradients_take_their_memory_traffic_in_every_mi
 }
 
 #[test]
-fn alternate_recomputation_runs_the_products_that_torchtitan_counts_as_even() {
+fn alternate_recomputation_repeats_every_second_product_of_a_layer() {
     let c = Constants::default();
     let of = |how, precision| {
         let i = TrainingInput {

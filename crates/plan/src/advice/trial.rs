@@ -98,18 +98,7 @@ impl<'a> Trial<'a> {
         let shown = runs && after.is_finite() && (fixes || gain >= worth.max(MIN_GAIN));
         let text = String::new();
         let latency_losses = if fixes { Vec::new() } else { self.latency_losses(estimate, &scenario) };
-        shown.then_some(Advice {
-            rule,
-            text,
-            changes,
-            metric,
-            before,
-            after,
-            gain,
-            latency_losses,
-            fixes,
-            rate,
-        })
+        shown.then_some(Advice { rule, text, changes, metric, before, after, gain, latency_losses, fixes, rate })
     }
 
     /// Whether changes break a bound on TTFT or TPOT that the scenario meets. Of scenarios that do not meet it, whether

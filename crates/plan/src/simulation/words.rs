@@ -406,7 +406,9 @@ mod tests {
             round::<ArrivalsWord>(text);
         }
         round::<ArrivalsWord>("trace:some/where:else.csv");
-        for text in ["512", "uniform:64..448", "exponential:256", "gamma:256:0.5", "lognormal:256:1.2", "lognormal:256:1.2:900"] {
+        for text in
+            ["512", "uniform:64..448", "exponential:256", "gamma:256:0.5", "lognormal:256:1.2", "lognormal:256:1.2:900"]
+        {
             round::<Lengths>(text);
         }
         for text in ["50000h", "30d", "0", "0.25s", "7m"] {

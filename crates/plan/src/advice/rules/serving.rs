@@ -176,8 +176,15 @@ pub(super) static RULES: &[Rule] = &[
                 None if methods.is_empty() => methods.push(DraftMethod::Eagle3),
                 None => {}
             }
+            // Software with a lower default limit for drafts keeps the present one if it is stated.
+            let lower = case.scenario.active_software.serving.max_num_seqs_with_drafts;
+            let present = case.number(Knob::MaxNumSeqs);
+            let kept = lower.is_some_and(|limit| limit < present).then(|| number(Knob::MaxNumSeqs, present));
             for method in methods {
-                let drafts = |tokens| vec![number(Knob::DraftTokens, tokens), word(Knob::DraftMethod, method.name())];
+                let drafts = |tokens| {
+                    let changes = [number(Knob::DraftTokens, tokens), word(Knob::DraftMethod, method.name())];
+                    changes.into_iter().chain(kept.clone()).collect()
+                };
                 out.extend([1.0, 2.0, 4.0].map(drafts));
             }
         },
