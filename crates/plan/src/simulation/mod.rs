@@ -105,7 +105,7 @@ pub struct Outcome {
 /// Cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cost {
-    /// Rent and energy of all accelerators, USD per hour.
+    /// Rent and energy of all accelerators, or of the replicas that run on average with autoscaling, USD per hour.
     pub usd_per_hour: f64,
     /// USD per million tokens: trained tokens in training, output tokens in serving.
     pub usd_per_million_tokens: f64,
@@ -118,8 +118,13 @@ impl Cost {
     /// Cost at the simulated throughput; `None` if no price is known or the throughput is 0.
     #[must_use]
     pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Cost> {
-        let usd_per_hour = plan.usd_per_hour?;
         let figure = |name: &str| outcome.figures.iter().find(|figure| figure.spec.name == name);
+        // With autoscaling, only the replicas that run are paid for.
+        let running = match (&plan.work, figure("replicas")) {
+            (plan::Work::Serving(work), Some(replicas)) => replicas.interval().mean / work.held,
+            _ => 1.0,
+        };
+        let usd_per_hour = running * plan.usd_per_hour?;
         let rate = figure("steady_tokens_per_sec").or_else(|| figure("tokens_per_sec"))?.interval().mean;
         let usd_per_iteration = match &outcome.first {
             Measured::Training(m) => Some(usd_per_hour * m.output.step.mean / 3600.0),

@@ -145,7 +145,8 @@ options! {
     /// Routing policy: round-robin, random, least-requests, two-choices, prefix-affinity
     #[arg(long, value_name = "NAME", help_heading = "Serving")]
     router: RouterWord,
-    /// Autoscaling range of replicas, and target requests in flight per replica
+    /// Autoscaling range of replicas, and target requests in flight per replica; a replica starts in 120 s, and stops
+    /// after 300 s of low load
     #[arg(long, value_name = "LEAST..MOST[:REQUESTS]", help_heading = "Serving")]
     autoscale: ScaleWord,
     /// TTFT objective; a number without a unit is in milliseconds

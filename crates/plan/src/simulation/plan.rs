@@ -12,6 +12,8 @@ use crate::engine::{analytical_scenario, estimate as estimate_of};
 use crate::scenario::Scenario;
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
+use atlas_core::count::Count;
+use atlas_core::units;
 use atlas_document::sources::read_bytes;
 use atlas_perf::accelerator::Accelerator;
 use atlas_perf::constants::Constants;
@@ -79,7 +81,10 @@ impl Plan {
             Mode::Inference => {
                 let input = answer::serving::input(scenario, &scenario.base).ok_or_else(lacking)?;
                 let requested = serving_input(scenario, &input, options, &mut notes, &mut problems);
-                Work::Serving(Box::new(serving::Work { input: requested }))
+                let held = replicas_held(scenario);
+                notes.extend(autoscaling_note(&requested));
+                problems.extend(too_many_replicas(&requested, held));
+                Work::Serving(Box::new(serving::Work { input: requested, held }))
             }
         };
         // The simulation has no check of memory, formats or the number of accelerators; the closed form does.
@@ -306,6 +311,34 @@ const AUTOSCALING: Autoscaling = Autoscaling {
     start: 120.0,
     scale_down_delay: 300.0,
 };
+
+/// Replicas that the accelerators of the target hold.
+fn replicas_held(scenario: &Scenario) -> f64 {
+    let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
+    let replica = scenario.working_devices() / scenario.base.shape.dp.max(Count::ONE);
+    (scenario.accelerators() * dies / replica.max(1.0)).floor().max(1.0)
+}
+
+/// Error if more replicas may start than the target holds.
+fn too_many_replicas(input: &event_serving::Input, held: f64) -> Option<String> {
+    let most = input.autoscaling?.max_replicas;
+    (f64::from(most) > held)
+        .then(|| format!("--autoscale: found {most} replicas, expected at most the {held} that the target holds"))
+}
+
+/// Note that a run ends before autoscaling takes effect.
+fn autoscaling_note(input: &event_serving::Input) -> Option<String> {
+    let scaling = input.autoscaling?;
+    let seconds = f64::from(input.requests) / serving::offered(input)?;
+    (seconds < scaling.scale_down_delay).then(|| {
+        format!(
+            "the requests arrive within {}: a replica starts in {}, and stops after {} of low load (more --requests)",
+            units::duration(seconds),
+            units::duration(scaling.start),
+            units::duration(scaling.scale_down_delay)
+        )
+    })
+}
 
 /// Sets the arrivals: those of the options, otherwise the workload's schedule, rate or concurrency.
 fn arrive(

@@ -12,6 +12,8 @@ use atlas_sim::serving::{Arrivals, Input, Output, Slo};
 pub struct Work {
     /// Input of the simulation.
     pub input: Input,
+    /// Replicas that the target holds.
+    pub held: f64,
 }
 
 /// Measurements of the first run.
@@ -56,7 +58,7 @@ impl Measured {
 
 pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> Result<Run, Problems> {
     let output = serving::simulate(&work.input, seed, progress)?;
-    let figures = figures(&output, &work.input.slo);
+    let figures = figures(&output, &work.input);
     let (events, cancelled) = (output.events, output.cancelled);
     let measured = first.then(|| super::Measured::Serving(Box::new(measure(&work.input, output))));
     Ok(Run { figures, measured, events, cancelled })
@@ -66,7 +68,7 @@ fn steady(o: &Output) -> f64 {
     if o.steady_output_tokens_per_sec > 0.0 { o.steady_output_tokens_per_sec } else { o.output_tokens_per_sec }
 }
 
-fn figures(o: &Output, slo: &Slo) -> Vec<(FigureSpec, f64)> {
+fn figures(o: &Output, input: &Input) -> Vec<(FigureSpec, f64)> {
     let spec = |name, label, unit| FigureSpec { name, label, unit };
     let mut all = vec![
         (spec("tokens_per_sec", "tokens/s", "tok/s"), o.output_tokens_per_sec),
@@ -89,7 +91,11 @@ fn figures(o: &Output, slo: &Slo) -> Vec<(FigureSpec, f64)> {
         (spec("kv", "KV blocks in use", ""), o.kv_share),
         (spec("prefix_hit", "prompt tokens cached", ""), o.prefix_hit),
     ];
-    if *slo != Slo::default() {
+    if input.autoscaling.is_some() {
+        all.push((spec("replicas", "replicas", ""), o.replicas));
+        all.push((spec("max_replicas", "most replicas", ""), o.max_replicas));
+    }
+    if input.slo != Slo::default() {
         all.push((spec("goodput", "goodput", "1/s"), o.goodput));
         all.push((spec("good_share", "requests within limits", ""), o.slo_share));
     }
@@ -97,7 +103,7 @@ fn figures(o: &Output, slo: &Slo) -> Vec<(FigureSpec, f64)> {
 }
 
 /// Arrival rate of an open load; `None` for other loads.
-fn offered(input: &Input) -> Option<f64> {
+pub(super) fn offered(input: &Input) -> Option<f64> {
     match &input.arrivals {
         Arrivals::Poisson { rate } | Arrivals::Gamma { rate, .. } => Some(*rate),
         Arrivals::Phases(phases) => {

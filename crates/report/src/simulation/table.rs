@@ -234,6 +234,9 @@ fn levels(m: &serving::Measured) -> String {
     table.row(["KV blocks".to_owned(), units::percent(o.kv_share), units::percent(o.max_kv_share)]);
     table.row(["device memory".to_owned(), units::percent(memory), units::percent(most)]);
     table.row(["replicas busy".to_owned(), units::percent(o.busy)]);
+    if o.replicas < o.max_replicas {
+        table.row(["replicas".to_owned(), units::significant(o.replicas, 3), units::significant_short(o.max_replicas)]);
+    }
     let mut out = table.render();
     if o.preemptions > 0 {
         out += &format!("{} preemptions for lack of KV blocks\n", o.preemptions);

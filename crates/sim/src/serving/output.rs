@@ -134,6 +134,10 @@ pub struct Output {
     pub max_kv_share: f64,
     /// Share of replica time spent in steps.
     pub busy: f64,
+    /// Mean number of replicas.
+    pub replicas: f64,
+    /// Largest number of replicas.
+    pub max_replicas: f64,
     /// Replica-hours.
     pub replica_hours: f64,
     /// Number of preemptions.

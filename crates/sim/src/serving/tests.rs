@@ -272,6 +272,7 @@ fn replicas_follow_the_load() {
     let last = o.timeline.last().unwrap().replicas;
     assert!(most > 2.5 && last < 1.5, "{most} {last}");
     assert!(o.replica_hours * 3600.0 < 6.0 * o.seconds);
+    assert!(o.replicas < o.max_replicas && o.max_replicas <= 6.0, "{} {}", o.replicas, o.max_replicas);
     assert!(o.records.iter().any(|r| r.replica > 0));
     input.system.pools = Some(Pools { prefill: Layout::default(), decode: Layout::default() });
     assert!(matches!(simulate(&input, 1, &Progress::new()), Err(p) if p.len() == 1));

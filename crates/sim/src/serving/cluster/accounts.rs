@@ -123,6 +123,8 @@ impl Cluster<'_> {
         self.out.kv_share = self.used.integral(now) / self.capacity.integral(now).max(1e-12);
         self.out.max_kv_share = self.used.max() / self.capacity.max().max(1.0);
         self.out.busy = self.stepping.integral(now) / paid;
+        self.out.replicas = self.paid.mean(now);
+        self.out.max_replicas = self.paid.max();
         self.out.replica_hours = paid / 3600.0;
         self.out.prefix_hit = if looked_up > 0 { found as f64 / looked_up as f64 } else { 0.0 };
         self.out.events = queue.handled();
