@@ -340,3 +340,53 @@ proptest::proptest! {
         }
     }
 }
+
+/// A config of an 8B Llama with these fields in addition, or instead.
+fn llama(more: &str) -> (Option<Model>, Diagnostics) {
+    let text = format!(
+        r#"{{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "intermediate_size": 14336,
+        "vocab_size": 128256, "max_position_embeddings": 131072, {more}}}"#
+    );
+    read(&text)
+}
+
+#[test]
+fn quantization_config_sets_the_format_of_the_weights() {
+    let heads = r#""num_attention_heads": 32, "num_key_value_heads": 8"#;
+    let of = |config: &str| llama(&format!(r#"{heads}, "quantization_config": {config}"#));
+    for (config, expected) in [
+        (r#"{"quant_method": "awq", "bits": 4}"#, "int4"),
+        (r#"{"quant_method": "gptq", "bits": 8}"#, "int8"),
+        (r#"{"quant_method": "fp8"}"#, "fp8"),
+        (r#"{"quant_method": "bitsandbytes", "load_in_4bit": true}"#, "int4"),
+        (
+            r#"{"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float"}}}}"#,
+            "fp8",
+        ),
+        (r#"{"quant_method": "modelopt", "quant_algo": "NVFP4"}"#, "fp4"),
+    ] {
+        let (model, problems) = of(config);
+        assert!(problems.is_empty(), "{config}: {problems}");
+        assert_eq!(model.unwrap().native_format.map(|format| format.name()), Some(expected), "{config}");
+    }
+    let (model, problems) = of(r#"{"quant_method": "aqlm"}"#);
+    assert!(
+        model.unwrap().native_format.is_none() && problems.to_string().contains("aqlm is not supported"),
+        "{problems}"
+    );
+}
+
+#[test]
+fn heads_that_divide_neither_the_hidden_size_nor_each_other_are_refused() {
+    for (heads, expected) in [
+        (r#""num_attention_heads": 33, "num_key_value_heads": 33"#, "expected a divisor of hidden_size (4096)"),
+        (r#""num_attention_heads": 32, "num_key_value_heads": 64"#, "expected a divisor of num_attention_heads (32)"),
+        (r#""num_attention_heads": 32, "num_key_value_heads": 5"#, "expected a divisor of num_attention_heads (32)"),
+    ] {
+        let (model, problems) = llama(heads);
+        assert!(model.is_none() && problems.to_string().contains(expected), "{heads}: {problems}");
+    }
+    // The width of a head may be stated.
+    let (model, problems) = llama(r#""num_attention_heads": 33, "num_key_value_heads": 33, "head_dim": 128"#);
+    assert!(model.is_some(), "{problems}");
+}

@@ -4,6 +4,7 @@
 //! An unknown type is read as a decoder like Llama, with a warning.
 
 mod family;
+mod quantization;
 mod vision;
 
 use std::path::Path;
@@ -63,6 +64,12 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
     let part = parts.iter().find_map(|key| root.get(key)).filter(|node| node.entries().is_some());
     let node = part.unwrap_or(&root);
     let model_type = node.get("model_type").and_then(Node::text).map(str::to_owned).or_else(|| outer_type.clone());
+    let native_format = Fields::open(file, id, &root, diagnostics).and_then(|mut fields| {
+        fields.all();
+        let format = quantization::native_format(&mut fields);
+        fields.finish();
+        format
+    });
     let mut fields = Fields::open(file, id, node, diagnostics)?;
     // Configs have many keys that do not describe the architecture, so unknown keys are not reported.
     fields.all();
@@ -86,7 +93,7 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
         published_total_b: None,
         published_active_b: None,
         published_tokens: None,
-        native_format: None,
+        native_format,
         drafts: Vec::new(),
         architecture: Architecture::Transformer(Box::new(transformer?)),
         note: part.filter(|_| images.is_none()).map(|_| "language model of a multimodal model".to_owned()),
@@ -172,6 +179,15 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
         (Some(latent), _) => latent.qk_nope_dim + latent.qk_rope_dim,
         (None, stated) => stated.map_or(usual_head, f64::from),
     };
+    let n_kv_heads = n_kv_heads.unwrap_or(n_heads);
+    if latent.is_none() && head_dim.fract() != 0.0 {
+        let message = format!("found {n_heads}, expected a divisor of hidden_size ({hidden_size}), or head_dim");
+        fields.error("num_attention_heads", message, None);
+    }
+    if latent.is_none() && f64::from(n_heads) % f64::from(n_kv_heads) != 0.0 {
+        let message = format!("found {n_kv_heads}, expected a divisor of num_attention_heads ({n_heads})");
+        fields.error("num_key_value_heads", message, None);
+    }
     let n_layers = n_layers?;
     refuse_cross_attention(fields, n_layers)?;
     Some(Transformer {
@@ -179,7 +195,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
         hidden_size,
         n_layers,
         n_heads,
-        n_kv_heads: n_kv_heads.unwrap_or(n_heads),
+        n_kv_heads,
         head_dim,
         latent,
         indexer,
