@@ -347,6 +347,11 @@ fn check_exit_status_reflects_errors_but_not_warnings() {
     let run = atlas(dir.path(), &["check", "warned.yaml"]).assert().code(0);
     assert!(stderr(&run).contains("warning: T.cots: unknown key") && stderr(&run).contains("did you mean `cost`?"));
     write("wrong.yaml", "  cost: { hourly_usd: dear, pue: 1 }\n");
+    let small = entry.replace("gb_per_accel: 80", "gb_per_accel: 20")
+        + "  accelerator: nvidia-h100-sxm-80gb\n  cost: {hourly_usd: 24.0, energy_watts_node: 10200, pue: 1.2}\n";
+    std::fs::write(dir.path().join("small.yaml"), small).unwrap();
+    let run = atlas(dir.path(), &["check", "small.yaml"]).assert().code(0);
+    assert!(stderr(&run).contains("this accelerator has 80 GB: 20 GB are used"), "{}", stderr(&run));
     let run = atlas(dir.path(), &["check", "wrong.yaml", "gone.yaml"]).assert().code(1);
     let snippet = "error: T.cost.hourly_usd: found text \"dear\", expected a number from 0 to 10000000\n  --> wrong.yaml:6:23\n  |\n\
                    6 |   cost: { hourly_usd: dear, pue: 1 }\n  |                       ^^^^\n";

@@ -21,7 +21,7 @@ use atlas_config::{Target, Workload};
 use atlas_core::sort;
 use atlas_document::sources::{config_dir, read_text};
 use atlas_document::{Diagnostic, Diagnostics, Position, Severity, Sources, parse};
-use atlas_plan::scenario::Parts;
+use atlas_plan::scenario::{ContradictedMemory, Parts};
 use atlas_plan::simulation::config::Config;
 use atlas_report::read;
 
@@ -97,8 +97,20 @@ fn check_across_files(
 ) -> Diagnostics {
     let mut problems = Diagnostics::new();
     for target in targets {
-        if let Err(problem) = Parts::accelerator_of(library.catalog(), target) {
-            problems.push(problem);
+        match Parts::accelerator_of(library.catalog(), target) {
+            Err(problem) => problems.push(problem),
+            Ok(sheet) => {
+                if let Some(memory) = sheet.and_then(|sheet| ContradictedMemory::of(target, &sheet)) {
+                    problems.push(Diagnostic {
+                        severity: Severity::Warning,
+                        file: Arc::clone(&target.origin.file),
+                        at: target.origin.at,
+                        path: target.name.to_string(),
+                        message: memory.to_string(),
+                        help: None,
+                    });
+                }
+            }
         }
     }
     for workload in workloads {

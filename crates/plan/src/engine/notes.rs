@@ -260,12 +260,7 @@ fn resolved_model_note(scenario: &Scenario) -> Option<String> {
 
 /// Note that the accelerator does not exist with the memory size stated by the target.
 fn contradicted_memory(scenario: &Scenario) -> Option<String> {
-    let stated = scenario.contradicted_memory_gb?;
-    Some(format!(
-        "memory_gb_per_accel is {stated}, but this accelerator has {} GB, which is used instead: correct the target, describe a \
-         custom accelerator, or limit a server's memory with gpu_memory_utilization",
-        scenario.memory_gb_per_accel
-    ))
+    Some(scenario.contradicted_memory?.to_string())
 }
 
 /// Note that requests are held back because the offered load exceeds the limit on concurrent requests.

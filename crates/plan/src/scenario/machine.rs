@@ -1,5 +1,7 @@
 //! Hardware and model architecture, as used by the analytical engine.
 
+use std::fmt;
+
 use super::Parts;
 use crate::engine::datasheet;
 use atlas_catalog::Accelerator as Sheet;
@@ -48,9 +50,9 @@ impl Machine {
     #[must_use]
     pub fn of_target(target: &Target, sheet: &Sheet) -> Option<Machine> {
         let mut device = datasheet::accelerator(sheet);
-        // The memory of the target may differ from that of the catalog: a variant of the same part.
-        if contradicted_memory_gb(target, sheet).is_none() && target.memory_gb_per_accel > 0.0 {
-            device.mem_bytes = target.memory_gb_per_accel * 1e9;
+        // The memory of the target may differ from that of the catalog: a variant or a slice of the same part.
+        if target.memory_gb_per_accel > 0.0 {
+            device.mem_bytes = memory_gb(target, sheet) * 1e9;
         }
         let link = target.interconnect.as_ref();
         // Datasheets and targets state the sum of both directions.
@@ -125,12 +127,48 @@ impl Machine {
 /// correction, a reserve, GB or GiB, memory stacks that only one vendor enables.
 const MEMORY_TOLERANCE: f64 = 0.25;
 
-/// Memory that a target states for an accelerator, GB, if no such part exists: in-package memory has the size of the
-/// datasheet. Targets copied from another accelerator's often keep its memory size.
-pub(super) fn contradicted_memory_gb(target: &Target, sheet: &Sheet) -> Option<f64> {
-    let stated = target.memory_gb_per_accel;
-    let known = sheet.memory.gb;
-    (sheet.memory.is_in_package() && stated > 0.0 && (stated / known - 1.0).abs() > MEMORY_TOLERANCE).then_some(stated)
+/// Memory size stated by a target for an accelerator that does not exist with that size: in-package memory has the size
+/// of the datasheet. Targets copied from another accelerator's often keep its memory size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ContradictedMemory {
+    /// Memory that the target states, GB.
+    pub stated: f64,
+    /// Memory of the datasheet, GB.
+    pub known: f64,
+}
+
+impl ContradictedMemory {
+    /// The contradiction, if there is one.
+    #[must_use]
+    pub fn of(target: &Target, sheet: &Sheet) -> Option<ContradictedMemory> {
+        let (stated, known) = (target.memory_gb_per_accel, sheet.memory.gb);
+        let differs = stated > 0.0 && (stated / known - 1.0).abs() > MEMORY_TOLERANCE;
+        (sheet.memory.is_in_package() && differs).then_some(ContradictedMemory { stated, known })
+    }
+
+    /// Memory to plan with, GB: the smaller size, so that nothing fits that would not.
+    #[must_use]
+    pub fn used(self) -> f64 {
+        self.stated.min(self.known)
+    }
+}
+
+impl fmt::Display for ContradictedMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "memory_gb_per_accel is {}, but this accelerator has {} GB: {} GB are used; correct the target, describe a custom \
+             accelerator, or limit a server's memory with gpu_memory_utilization",
+            self.stated,
+            self.known,
+            self.used()
+        )
+    }
+}
+
+/// Memory of one accelerator of a target, GB.
+pub(super) fn memory_gb(target: &Target, sheet: &Sheet) -> f64 {
+    ContradictedMemory::of(target, sheet).map_or(target.memory_gb_per_accel, ContradictedMemory::used)
 }
 
 /// Architecture of a workload's model: that of the catalog, overridden by `params`, or `params` alone, interpreted as a

@@ -27,7 +27,7 @@ pub use cost::{HOURS_PER_MONTH, HOURS_PER_YEAR, PriceTerms, capital_recovery};
 pub use dashboard::Dashboard;
 pub use idle::IneffectiveKnob;
 pub use images::Vision;
-pub use machine::{HostShare, Machine, architecture};
+pub use machine::{ContradictedMemory, HostShare, Machine, architecture};
 use noise::default_draw;
 pub use noise::first_draw;
 pub use parts::Parts;
@@ -87,9 +87,8 @@ pub struct Scenario {
     pub num_nodes: Count,
     /// Memory of one accelerator, GB.
     pub memory_gb_per_accel: f64,
-    /// Memory stated by the target, GB, if the accelerator does not exist with that size and the datasheet's is used
-    /// instead.
-    pub contradicted_memory_gb: Option<f64>,
+    /// Memory stated by the target, if the accelerator does not exist with that size.
+    pub contradicted_memory: Option<ContradictedMemory>,
     /// Host memory of one node, GB, if known.
     pub host_memory_gb: Option<f64>,
     /// Nominal power of one node, W.
@@ -197,7 +196,6 @@ impl Scenario {
         let tuning = &workload.tuning;
         let fabric = tuning.fabric.clone().unwrap_or_else(|| FABRIC.into());
         let sheet = parts.accelerator.as_deref();
-        let contradicted_memory_gb = sheet.and_then(|sheet| machine::contradicted_memory_gb(target, sheet));
         let mut scenario = Scenario {
             engine: parts.engine(),
             machine: Machine::of(parts),
@@ -210,11 +208,8 @@ impl Scenario {
             calibrated: profile.as_ref().is_some_and(|profile| profile.calibrated),
             accelerators_per_node: target.accelerators_per_node,
             num_nodes: target.num_nodes,
-            memory_gb_per_accel: match (contradicted_memory_gb, &parts.accelerator) {
-                (Some(_), Some(sheet)) => sheet.memory.gb,
-                _ => target.memory_gb_per_accel,
-            },
-            contradicted_memory_gb,
+            memory_gb_per_accel: sheet.map_or(target.memory_gb_per_accel, |sheet| machine::memory_gb(target, sheet)),
+            contradicted_memory: sheet.and_then(|sheet| ContradictedMemory::of(target, sheet)),
             host_memory_gb: target
                 .host_memory_gb
                 .or_else(|| Some(sheet?.host.memory_gb? * target.accelerators_per_node))
