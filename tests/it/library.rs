@@ -329,3 +329,16 @@ fn any_node() -> impl Strategy<Value = Node> {
     });
     tree.prop_map(|value| serde_json::from_value(value).unwrap())
 }
+
+#[test]
+fn phases_without_a_positive_duration_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (minutes, expected) in [("-5", "found -5, expected a number from 0"), ("0", "duration_minutes above 0")] {
+        let path = dir.path().join("workloads.yaml");
+        let phase = format!("{{ name: a, duration_minutes: {minutes}, request_profile: peak }}");
+        let entry = "- { name: x, mode: inference, model: llama-3.1-8b, sequence: { prompt: 100, generate: 100 }, schedule: { phases: [";
+        std::fs::write(&path, format!("{entry}{phase}] }} }}\n")).unwrap();
+        let library = Library::load(&Sources { workloads: Some(path), ..Sources::built_in() }, None);
+        assert!(library.problems().to_string().contains(expected), "{minutes}: {}", library.problems());
+    }
+}
