@@ -201,7 +201,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }) => "format",
         Some(Verdict::RackPower { .. }) => "power",
         Some(Verdict::Context { .. } | Verdict::OutputLimit { .. }) => "context",
-        Some(Verdict::NoTokens | Verdict::NoDecode) => "empty",
+        Some(Verdict::NoTokens | Verdict::NoOutput | Verdict::NoDecode) => "empty",
         Some(Verdict::PrefillPool { .. }) => "pools",
         Some(Verdict::Overload { .. }) => "overload",
     }

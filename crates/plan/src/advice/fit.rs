@@ -203,6 +203,7 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
             (Knob::GenerateMax, vec![Setting::Number(mean.ceil()), Setting::Number(0.0)]),
             (Knob::Generate, vec![Setting::Number(limit)]),
         ],
+        (Verdict::NoOutput, _) => vec![(Knob::Load, words(Knob::Load, &[LoadKind::PrefillOnly.name()]))],
         (Verdict::NoDecode, _) => {
             vec![(Knob::Load, words(Knob::Load, &[LoadKind::Closed.name(), LoadKind::PrefillOnly.name()]))]
         }

@@ -115,6 +115,8 @@ pub enum Verdict {
         /// Mean output length, tokens.
         mean: f64,
     },
+    /// Requests to a decoder generate no token, although the load is not one of prompts only.
+    NoOutput,
     /// The load only decodes, but the model generates nothing.
     NoDecode,
     /// The prefill pool is smaller than a replica, or leaves no replica for decoding.
@@ -166,6 +168,7 @@ impl Verdict {
             Verdict::RackPower { needs, has, .. } => format!("{:.1} kW too much", (needs - has) * 1e-3),
             Verdict::Context { most, .. } => format!("over {most} tokens"),
             Verdict::NoTokens => "no tokens".to_owned(),
+            Verdict::NoOutput => "no output".to_owned(),
             Verdict::NoDecode => "no decode".to_owned(),
             Verdict::OutputLimit { limit, .. } => format!("over {limit} tokens"),
             Verdict::PrefillPool { .. } => "prefill pool".to_owned(),
@@ -232,6 +235,9 @@ impl Verdict {
             Verdict::NoTokens => "prompt is 0: expected at least 1 token".to_owned(),
             Verdict::OutputLimit { limit, mean } => {
                 format!("outputs have {mean} tokens on average (generate), but at most {limit} (generate_max)")
+            }
+            Verdict::NoOutput => {
+                "generate is 0: expected at least 1 token, or load prefill-only to process only prompts".to_owned()
             }
             Verdict::NoDecode => "load is decode-only, but the model generates nothing".to_owned(),
             Verdict::PrefillPool { requested, replica, replicas } => format!(

@@ -106,6 +106,16 @@ fn encoders_reuse_no_prefix_and_have_no_pools() {
 }
 
 #[test]
+fn requests_to_a_decoder_that_generate_nothing_are_refused_unless_the_load_is_prefill_only() {
+    for engine in [Engine::Analytical, Engine::Event] {
+        let estimate = attempted(engine, "llama3.1-8b-serve", &["generate=0"]);
+        assert_eq!(estimate.detail.unwrap().verdict, Verdict::NoOutput);
+    }
+    answered(Engine::Analytical, "llama3.1-8b-serve", &["generate=0", "load=prefill-only"]);
+    answered(Engine::Analytical, "bge-large-embed", &["generate=0"]);
+}
+
+#[test]
 fn encoders_refuse_a_load_that_only_decodes() {
     for engine in [Engine::Analytical, Engine::Event] {
         let estimate = attempted(engine, "bge-large-embed", &["load=decode-only"]);

@@ -346,6 +346,9 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
     if let Some(verdict) = refused_nvfp4(phase, &input.accelerator) {
         return Some(verdict);
     }
+    if input.arch.causal && phase.shape.generate <= 0.0 && !matches!(input.load, Load::PrefillOnly { .. }) {
+        return Some(Verdict::NoOutput);
+    }
     if !input.arch.causal && matches!(input.load, Load::DecodeOnly { .. }) {
         return Some(Verdict::NoDecode);
     }
