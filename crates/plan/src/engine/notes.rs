@@ -263,6 +263,21 @@ fn contradicted_memory(scenario: &Scenario) -> Option<String> {
     Some(scenario.contradicted_memory?.to_string())
 }
 
+/// Note that more expert-parallel ranks are requested than share the experts of a replica.
+fn excess_expert_ranks_note(scenario: &Scenario) -> Option<String> {
+    let phase = &scenario.base;
+    if scenario.mode() != Mode::Inference || !scenario.model?.is_moe() {
+        return None;
+    }
+    let layouts = phase.pools().map_or([phase.decode_layout(); 2], |pools| [pools.prefill, pools.decode]);
+    layouts.iter().find_map(|layout| {
+        let (ep, ranks) = (f64::from(layout.ep), layout.tp * layout.attention_dp);
+        (ep > ranks).then(|| {
+            format!("ep {ep} is more than the {ranks} ranks of a replica that share its experts (tp × attention_dp): using {ranks}")
+        })
+    })
+}
+
 /// Note that requests are held back because the offered load exceeds the limit on concurrent requests.
 fn queued_requests_note(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     let requested = &scenario.base.plan.serving;
@@ -294,6 +309,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes.extend(replaced_format_note(scenario));
     notes.extend(contradicted_memory(scenario));
     notes.extend(queued_requests_note(scenario, estimate));
+    notes.extend(excess_expert_ranks_note(scenario));
     notes.extend(super::idle::notes(scenario));
     if used < devices {
         notes.push(format!("{used} of {devices} accelerators are used; the rest are idle but paid for"));

@@ -356,3 +356,16 @@ fn littles_law_holds_for_few_long_prompts_in_a_pipeline() {
         assert!(near(rates[0], rates[1], 0.1), "{concurrency}: {rates:?}");
     }
 }
+
+#[test]
+fn expert_ranks_beyond_the_replica_are_noted() {
+    let library = library();
+    let noted = |pair, set: &[&str]| {
+        let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
+        notes::notes(&scenario, &estimate).iter().any(|note| note.starts_with("ep "))
+    };
+    assert!(noted(("b200-8", "deepseek-v3-serve"), &["tp=8", "ep=64"]));
+    assert!(noted(("h100-sxm-1024", "deepseek-v3-wide-ep"), &["attention_dp=32"]));
+    assert!(!noted(("b200-8", "deepseek-v3-serve"), &["tp=8", "ep=8"]));
+    assert!(!noted(("h100-sxm-1024", "deepseek-v3-wide-ep"), &[]));
+}
