@@ -4,7 +4,7 @@ use super::expression::Written;
 use super::{Context, Origin, Term, derive};
 use crate::estimate::MetricId;
 use crate::knob::Knob;
-use crate::scenario::{HOURS_PER_YEAR, capital_recovery};
+use crate::scenario::{HOURS_PER_MONTH, HOURS_PER_YEAR, capital_recovery};
 use atlas_core::plan::PriceBasis;
 use atlas_core::units::BYTES_PER_GB;
 
@@ -70,18 +70,7 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
             let hour = owned(whole, (hour.get)(whole.estimate, whole.scenario));
             Term::stated("C_1M_owned", "", "USD", value, as_requested(whole, hour) * 1e6 / (rate() * 3600.0))
         }
-        MetricId::BreakEvenMonths => Term::input("months", "", "", value)
-            .from(Origin::Engine(
-                "months until the saved rent, minus energy, colocation and staff, has paid for purchase and interest",
-            ))
-            .depending_on(vec![
-                outlay(whole),
-                whole.inputs.knob("C_rent", Knob::HourlyUsd),
-                utilization(whole),
-                whole.inputs.knob("r", Knob::CapitalCost),
-                running(whole),
-                energy_hour(whole),
-            ]),
+        MetricId::BreakEvenMonths => break_even(whole, value),
         MetricId::TokensPerWh => Term::stated(
             "tokens_per_Wh",
             "",
@@ -166,10 +155,58 @@ fn running(whole: &Context<'_>) -> Term {
     Term::derived("C_site", "colocation and staff per node and year", "USD", all)
 }
 
+/// Energy cost of one node per hour.
+fn energy_of_node(whole: &Context<'_>) -> Term {
+    let (inputs, scenario) = (whole.inputs, whole.scenario);
+    let power = of(whole, "P_node", MetricId::NodePowerW);
+    let kwh: Written = match scenario.terms.peak_usd_per_kwh {
+        None => inputs.knob("USD_kWh", Knob::UsdPerKwh).into(),
+        Some(_) => Term::input(
+            "USD_kWh",
+            "mean energy price over the productive hours",
+            "$/kWh",
+            scenario.energy_usd_per_kwh(),
+        )
+        .from(Origin::Engine("off-peak hours first"))
+        .depending_on(
+            [Knob::UsdPerKwh, Knob::PeakUsdPerKwh, Knob::PeakHours].map(|knob| inputs.knob(knob.name(), knob)).to_vec(),
+        )
+        .into(),
+    };
+    let energy = power * inputs.knob("PUE", Knob::Pue) / 1000.0 * kwh;
+    Term::derived("C_energy", "energy cost of one node per hour", "USD", energy)
+}
+
 /// Energy cost of all nodes per hour.
 fn energy_hour(whole: &Context<'_>) -> Term {
-    Term::input("C_energy", "energy cost of all nodes per hour", "USD", whole.estimate.cost.energy_usd_per_hour)
-        .from(Origin::Engine("power × PUE × energy price"))
+    let value = whole.estimate.cost.energy_usd_per_hour;
+    let all = energy_of_node(whole) * whole.inputs.knob("nodes", Knob::NumNodes);
+    Term::stated("C_energies", "energy cost of all nodes per hour", "USD", value, all)
+}
+
+/// Cost of a productive hour of a rented node, without separately billed energy.
+fn rent(whole: &Context<'_>) -> Written {
+    let rent = whole.inputs.knob("C_rent", Knob::HourlyUsd);
+    match whole.scenario.rent_basis() {
+        Some(PriceBasis::Reserved) => rent / utilization(whole),
+        _ => rent.into(),
+    }
+}
+
+/// Months until a node has paid for itself.
+fn break_even(whole: &Context<'_>, months: f64) -> Term {
+    let hour = match whole.scenario.rent_includes_energy() {
+        true => rent(whole) - energy_of_node(whole),
+        // Both the tenant and the owner pay for energy.
+        false => rent(whole),
+    };
+    let saved = hour * utilization(whole) * HOURS_PER_MONTH - running(whole) / 12.0;
+    let saved = Term::derived("C_saved", "rent saved per month, minus energy, colocation and staff", "USD", saved);
+    Term::input("months", "", "", months)
+        .from(Origin::Engine(
+            "-ln(1 - C_outlay × r / 12 / C_saved) / ln(1 + r / 12); never if C_saved < C_outlay × r / 12",
+        ))
+        .depending_on(vec![outlay(whole), saved, whole.inputs.knob("r", Knob::CapitalCost)])
 }
 
 /// Cost of a productive hour of owned nodes, without energy.
@@ -208,32 +245,12 @@ fn hourly(whole: &Context<'_>) -> Term {
         };
         return Term::stated("C_hour", "all owned nodes including energy, per hour", "USD", value, all);
     }
-    let rent = inputs.knob("C_rent", Knob::HourlyUsd);
-    let rent: Written = match scenario.price_basis() {
-        Some(PriceBasis::Reserved) => rent / utilization(whole),
-        _ => rent.into(),
-    };
+    let rent = rent(whole);
     let nodes = inputs.knob("nodes", Knob::NumNodes);
     if scenario.energy_is_included() {
         return Term::stated("C_hour", "rental of all nodes per hour", "USD", value, rent * nodes);
     }
-    let power = of(whole, "P_node", MetricId::NodePowerW);
-    let kwh: Written = match scenario.terms.peak_usd_per_kwh {
-        None => inputs.knob("USD_kWh", Knob::UsdPerKwh).into(),
-        Some(_) => Term::input(
-            "USD_kWh",
-            "mean energy price over the productive hours",
-            "$/kWh",
-            scenario.energy_usd_per_kwh(),
-        )
-        .from(Origin::Engine("off-peak hours first"))
-        .depending_on(
-            [Knob::UsdPerKwh, Knob::PeakUsdPerKwh, Knob::PeakHours].map(|knob| inputs.knob(knob.name(), knob)).to_vec(),
-        )
-        .into(),
-    };
-    let energy = power * inputs.knob("PUE", Knob::Pue) / 1000.0 * kwh;
-    let energy = Term::derived("C_energy", "energy cost of one node per hour", "USD", energy);
+    let energy = energy_of_node(whole);
     let all = (rent + energy) * nodes;
     Term::stated("C_hour", "rental and energy cost of all nodes per hour", "USD", value, all)
 }
