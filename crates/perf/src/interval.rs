@@ -101,42 +101,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.813, 1.327, assumed 0.685, 1.214;
+    DenseOneDomain: "training, dense, one domain", stated 0.814, 1.244, assumed 0.676, 1.206;
     /// Dense models on NVIDIA devices across several fast domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.768, 1.295, assumed 0.707, 1.277;
+    DenseManyDomains: "training, dense, many domains", stated 0.706, 1.292, assumed 0.680, 1.230;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.550, 1.529, assumed 0.517, 1.529;
+    Experts: "training, mixture of experts", stated 0.542, 1.527, assumed 0.510, 1.527;
     /// Frozen base models with adapters (LoRA).
-    Adapters: "training, adapters", stated 0.839, 1.211, assumed 0.839, 1.211;
+    Adapters: "training, adapters", stated 0.831, 1.200, assumed 0.831, 1.200;
     /// Accelerators of other vendors with training measurements of several sources.
-    OtherVendors: "training, other accelerators", stated 0.437, 1.247, assumed 0.437, 1.247;
+    OtherVendors: "training, other accelerators", stated 0.471, 1.246, assumed 0.422, 1.247;
     /// Training on accelerators with few or no measurements: a stated prior. Published runs reach between a quarter of
     /// the efficiency of the nearest measured family and slightly more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.675, 1.634, assumed 0.676, 1.634;
+    CompiledEngine: "serving, compiled engine", stated 0.677, 1.643, assumed 0.679, 1.645;
     /// Native runtimes for few concurrent streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.474, 1.835, assumed 0.479, 1.517;
+    NativeRuntime: "serving, native runtime", stated 0.467, 1.829, assumed 0.498, 1.579;
     /// Python engines on NVIDIA devices: static batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.645, 1.592, assumed 0.416, 1.253;
+    PythonBatch: "serving, Python engine, static batch", stated 0.650, 1.590, assumed 0.410, 1.199;
     /// Python engines on NVIDIA devices: all requests queued at the start.
-    PythonOffline: "serving, Python engine, offline", stated 0.402, 1.466, assumed 0.359, 1.550;
+    PythonOffline: "serving, Python engine, offline", stated 0.402, 1.483, assumed 0.358, 1.556;
     /// Python engines on NVIDIA devices: behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.342, 2.002, assumed 0.335, 1.999;
+    PythonServer: "serving, Python engine, server", stated 0.355, 1.978, assumed 0.339, 1.975;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.526, 2.634, assumed 0.247, 1.878;
+    Cdna: "serving, CDNA", stated 0.526, 2.612, assumed 0.244, 1.852;
     /// Other accelerators with serving measurements.
-    OtherServing: "serving, other accelerators", stated 0.525, 2.010, assumed 0.365, 1.771;
+    OtherServing: "serving, other accelerators", stated 0.462, 1.852, assumed 0.389, 1.861;
     /// Serving on accelerators with few or no measurements: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token on NVIDIA devices.
-    Tpot: "TPOT", stated 0.658, 1.411, assumed 0.658, 1.409;
+    Tpot: "TPOT", stated 0.642, 1.425, assumed 0.663, 1.442;
     /// Time per output token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token with at most 32 concurrent requests.
-    LightTtft: "TTFT, at most 32 requests", stated 0.560, 2.740, assumed 0.587, 3.731;
+    LightTtft: "TTFT, at most 32 requests", stated 0.571, 2.734, assumed 0.599, 3.853;
     /// Time to first token with more concurrent requests; the measurements include overloaded and cold servers.
-    HeavyTtft: "TTFT, more requests", stated 0.349, 3.579, assumed 0.388, 4.130;
+    HeavyTtft: "TTFT, more requests", stated 0.343, 3.737, assumed 0.420, 4.772;
     /// Time to first token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
