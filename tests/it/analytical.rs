@@ -152,6 +152,29 @@ fn schedule_is_estimated_per_phase_and_totals_are_time_weighted() {
 }
 
 #[test]
+fn latency_of_a_schedule_is_that_of_its_requests() {
+    let library = Library::load(&Sources::built_in(), None);
+    let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-day").unwrap();
+    let (scenario, estimate) = answer(&parts, &[]);
+    let phases: Vec<_> = estimate.phases.iter().map(|phase| (phase.queue.unwrap(), phase.minutes)).collect();
+    let all: f64 = phases.iter().map(|(queue, minutes)| queue.arrival_rate * minutes).sum();
+    let mean: f64 = phases.iter().map(|(queue, minutes)| queue.arrival_rate * minutes * queue.latency.ttft).sum();
+    let total = estimate.total.latency;
+    assert!((total.ttft - mean / all).abs() < 1e-9 * total.ttft);
+    // One request in eight arrives in the peak, so the percentiles above lie in its upper half.
+    let (peak, _) = phases[1];
+    assert!(peak.arrival_rate * 120.0 / all > 0.1);
+    assert!(
+        total.p95 > peak.latency.p50 && total.p99 > phases[0].0.latency.p99 && total.p99 < peak.latency.p99,
+        "{total:?}"
+    );
+    let serving = estimate.detail.unwrap().serving.unwrap();
+    assert_eq!(serving.tokens_per_sec_per_user, 1e3 / serving.tpot_ms[0]);
+    assert!((serving.e2e_ms[3] - total.p99).abs() < 1e-9 * total.p99);
+    sound(&scenario, &estimate);
+}
+
+#[test]
 fn costs_scale_with_prices_and_speed_with_bandwidth_and_prefix_hits() {
     let parts = parts("h100x8", "llama3_70b_serve");
     let base = answer(&parts, &[(Knob::UsdPerKwh, "0.1"), (Knob::HourlyUsd, "10")]);

@@ -23,7 +23,7 @@ use serde::{Serialize, Serializer};
 pub use expression::{Expression, Written};
 pub use origin::{Origin, Place};
 
-use crate::estimate::{Estimate, Figures, METRICS, Metric, MetricId};
+use crate::estimate::{Estimate, Figures, METRICS, Metric, MetricId, Queue};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
@@ -305,6 +305,39 @@ pub fn mean_over_phases(
     Some(Term::stated("mean", "", unit, value, weighted / sum(minutes)))
 }
 
+/// Latency of all requests of a schedule: the mean over the requests, or their percentile, interpolated between those of
+/// the phases.
+fn over_requests(whole: &Context<'_>, id: MetricId, value: f64, get: fn(&Queue) -> f64) -> Term {
+    let unit = unit(id.metric());
+    let phases = whole.estimate.phases.iter().enumerate();
+    let served = phases.filter_map(|(i, phase)| Some((i, phase.queue?, phase.minutes)));
+    let terms: Vec<(Term, Term)> = served
+        .map(|(i, queue, minutes)| {
+            let name = whole.inputs.phase_name(i);
+            let requests = Term::input(
+                format!("n_{i}"),
+                format!("requests of phase {name}: arrival rate × duration"),
+                "",
+                queue.arrival_rate * 60.0 * minutes,
+            );
+            let own = Term::input(format!("phase_{i}"), format!("the metric in phase {name}"), unit, get(&queue));
+            let origin = Origin::Engine("estimate of the phase");
+            (own.from(origin.clone()), requests.from(origin))
+        })
+        .collect();
+    if id == MetricId::TtftMs {
+        let weighted = terms.iter().map(|(own, requests)| own.clone() * requests.clone()).reduce(|a, b| a + b);
+        let all = sum(terms.iter().map(|(_, requests)| requests.clone()));
+        return weighted.map_or_else(
+            || Term::input("mean", "", unit, value),
+            |weighted| Term::stated("mean", "", unit, value, weighted / all),
+        );
+    }
+    Term::input("percentile", "", unit, value)
+        .from(Origin::Engine("percentile of the requests of all phases together, interpolated between those of each"))
+        .depending_on(terms.into_iter().flat_map(|(own, requests)| [own, requests]).collect())
+}
+
 /// Metric of a workload whose phases the analytical engine estimates under their own loads.
 fn scheduled(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
     let get: fn(&Figures) -> f64 = match id {
@@ -314,11 +347,11 @@ fn scheduled(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
         MetricId::CommComputeRatio => |f| f.comm_compute_ratio,
         MetricId::StepTimeMs => |f| f.step_time_ms,
         MetricId::NodePowerW => |f| f.node_power_w,
-        MetricId::P50Ms => |f| f.queue.map_or(f.latency, |q| q.latency).p50,
-        MetricId::P95Ms => |f| f.queue.map_or(f.latency, |q| q.latency).p95,
-        MetricId::P99Ms => |f| f.queue.map_or(f.latency, |q| q.latency).p99,
-        MetricId::TtftMs => |f| f.queue.map_or(f.latency, |q| q.latency).ttft,
-        MetricId::QueueWaitP99Ms => |f| f.queue.map_or(0.0, |q| q.wait.p99),
+        MetricId::P50Ms => return Some(over_requests(whole, id, value, |q| q.latency.p50)),
+        MetricId::P95Ms => return Some(over_requests(whole, id, value, |q| q.latency.p95)),
+        MetricId::P99Ms => return Some(over_requests(whole, id, value, |q| q.latency.p99)),
+        MetricId::TtftMs => return Some(over_requests(whole, id, value, |q| q.latency.ttft)),
+        MetricId::QueueWaitP99Ms => return Some(over_requests(whole, id, value, |q| q.wait.p99)),
         MetricId::QueueUtilization => |f| f.queue.map_or(0.0, |q| q.utilization),
         _ => return None,
     };

@@ -219,7 +219,9 @@ fn info(app: &App) -> String {
         (None, Some("slots")) => "concurrent requests: replicas × batch; ".to_owned(),
         _ => String::new(),
     };
-    format!("{about}`all` is weighted by duration")
+    let serves = app.answer.detail().is_some_and(|detail| detail.serving.is_some());
+    let latencies = if serves { ", latencies by requests" } else { "" };
+    format!("{about}`all` is weighted by duration{latencies}")
 }
 
 fn names(workload: &Workload) -> u16 {
