@@ -303,6 +303,31 @@ fn a_day_of_phases_is_simulated_phase_by_phase() {
 }
 
 #[test]
+fn phases_of_a_schedule_are_simulated_at_their_arrival_rates() {
+    let library = shipped();
+    let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-day").unwrap();
+    let day = scenario(&parts, &[("requests", "1000")]);
+    let found = answer(&day);
+    let queues: Vec<_> = found.phases.iter().map(|phase| phase.queue.unwrap()).collect();
+    let [working, peak, night] = &queues[..] else { panic!("{queues:?}") };
+    assert!(night.latency.ttft < working.latency.ttft && working.latency.ttft < peak.latency.ttft, "{queues:?}");
+    assert!(queues.iter().all(|queue| queue.latency.p99 > 1.02 * queue.latency.p95), "{queues:?}");
+    // The same load without a schedule.
+    let rate = working.arrival_rate.to_string();
+    let mut open = scenario(&parts, &[("requests", "1000"), ("request_rate", &rate)]);
+    open.phases.clear();
+    let open = answer(&open).total.latency;
+    assert!((open.p99 / working.latency.p99 - 1.0).abs() < 0.05, "{open:?} {working:?}");
+    // Percentiles of the day are those of its requests: half of the peak's take longer than its median.
+    let slow = peak.arrival_rate * 120.0
+        / (working.arrival_rate * 600.0 + peak.arrival_rate * 120.0 + night.arrival_rate * 720.0);
+    assert!(slow > 0.1 && found.total.latency.p95 > peak.latency.p50, "{slow} {:?}", found.total.latency);
+    assert!(found.total.latency.p99 < peak.latency.p99 && found.total.latency.p99 > working.latency.p99);
+    let notes = atlas_plan::engine::notes::notes(&day, &found);
+    assert!(!notes.iter().any(|note| note.contains("lockstep")), "{notes:?}");
+}
+
+#[test]
 fn event_run_reports_progress_records_tasks_and_can_be_cancelled() {
     let scenario = of("h100x8", "llama3_8b_train", &[]);
     let progress = Progress::new();

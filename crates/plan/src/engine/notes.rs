@@ -89,6 +89,7 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
         ));
         if simulated.half_width == Some(0.0)
             && settings.arrivals == Arrivals::Closed
+            && scenario.phases.is_empty()
             && scenario.concurrency(&scenario.base) > 1.0
         {
             notes.push(

@@ -1,5 +1,6 @@
 //! Schedules: estimates each phase under its own load. Rates are averaged by duration, latencies by requests.
 
+use super::event::serving::Answer;
 use super::{Physics, serving, throttle};
 use crate::engine::semi_empirical::schedule::aggregate;
 use crate::estimate::{Estimate, Figures, Latency, Queue, Serving, Simulated, SimulatedServing};
@@ -60,16 +61,27 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     let replicas = phase.arrival.dp_override.unwrap_or(phase.shape.dp) * phase.autoscale_factor;
     input.layout.dp = Count::floor(replicas.round()).max(Count::ONE);
     let full = estimate(&ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..input }, &constants);
-    let capacity = full.requests_per_sec.max(1e-12);
+    let mut capacity = full.requests_per_sec.max(1e-12);
     let rate =
         phase.arrival.requests_per_sec.filter(|rate| *rate > 0.0).unwrap_or(capacity * phase.traffic.load_factor);
+    // Just below capacity, where the admitted requests still have a steady state.
+    const NEAR_CAPACITY: f64 = 0.98;
+    let mut under = |capacity: f64| {
+        input.load = Load::Open { rate: rate.min(NEAR_CAPACITY * capacity) };
+        physics.serving(scenario, phase, &input, estimate(&input, &constants))
+    };
+    let mut answer = under(capacity);
+    if !answer.estimate.e2e.mean.is_finite() {
+        // A simulated deployment may serve less than the closed form estimates.
+        capacity = answer.estimate.capacity_requests_per_sec.clamp(1e-12, capacity);
+        answer = under(capacity);
+    }
+    if !answer.estimate.e2e.mean.is_finite() {
+        answer = Answer::closed(estimate(&input, &constants));
+    }
     let rho = rate / capacity;
     // An overload lasts only for the phase: the queue is modeled as a fluid that grows until its end.
     let overload = (rho - 1.0).max(0.0) * phase.minutes * 60.0;
-    // Just below capacity, where the admitted requests still have a steady state.
-    const NEAR_CAPACITY: f64 = 0.98;
-    input.load = Load::Open { rate: rate.min(NEAR_CAPACITY * capacity) };
-    let answer = physics.serving(scenario, phase, &input, estimate(&input, &constants));
     let out = answer.estimate;
     let (mut figures, detail) = serving::described(scenario, phase, answer.input(&input), &answer, &constants);
     let mut serving = detail.serving?;
@@ -93,7 +105,7 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     };
     let queue = Queue {
         arrival_rate: rate,
-        servers: input.layout.dp * out.max_concurrency.min(input.max_sequences()).max(1.0),
+        servers: input.layout.dp * out.max_concurrency.min(input.max_sequences()).floor().max(1.0),
         service_mean_ms: serving.e2e_ms.mean - wait_ms,
         service_cv: phase.arrival.service_cv.unwrap_or(phase.traffic.cv),
         arrival_cv: phase.arrival.arrival_cv.unwrap_or(phase.traffic.cv),

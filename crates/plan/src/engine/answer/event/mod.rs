@@ -10,7 +10,8 @@ pub mod training;
 use super::Physics;
 use crate::estimate::{Estimate, Simulated};
 use crate::scenario::{Phase, Scenario, Simulation};
-use atlas_perf::serving::{ServingEstimate, ServingInput};
+use atlas_core::plan::Arrivals;
+use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::{TrainingEstimate, TrainingInput};
 use atlas_sim::kernel::replication::Interval;
 use atlas_sim::kernel::{Progress, Tally};
@@ -150,7 +151,14 @@ impl Physics for Events<'_> {
         closed: ServingEstimate,
     ) -> serving::Answer {
         let first = self.keeps && self.answered == 0;
-        let settings = scenario.simulation(phase);
+        let mut settings = scenario.simulation(phase);
+        // Requests of a phase of a schedule arrive at the rate of the phase, unless a knob states other arrivals.
+        let stated = phase.plan.simulation;
+        if matches!(input.load, Load::Open { .. }) && stated.arrivals.is_none() {
+            let own = phase.arrival.arrival_cv.unwrap_or(phase.traffic.cv);
+            settings.arrival_cv = stated.arrival_cv.unwrap_or(own);
+            settings.arrivals = if settings.arrival_cv == 1.0 { Arrivals::Poisson } else { Arrivals::Gamma };
+        }
         let constants = super::throttle::serving(scenario, input);
         let (answer, kept) = serving::answer(&settings, input, &constants, closed, self);
         if first {
