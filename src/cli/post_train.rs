@@ -178,7 +178,7 @@ fn described(step: &Step, options: &StepOptions) -> String {
         table.render(),
         units::percent(step.idle),
         units::si(step.tokens / step.seconds),
-    )
+    ) + &step.notes.iter().map(|note| format!("note: {note}\n")).collect::<String>()
 }
 
 fn csv_of(step: &Step) -> String {
@@ -190,5 +190,5 @@ fn csv_of(step: &Step) -> String {
 fn document(step: &Step, args: &Args, rollout: &str) -> Value {
     let figures: Map<String, Value> =
         sort::collect_unsorted(figures(step).into_iter().map(|(name, value)| (name.to_owned(), json!(value))));
-    json!({"target": args.target, "train": args.train, "rollout": rollout, "step": figures})
+    json!({"target": args.target, "train": args.train, "rollout": rollout, "step": figures, "notes": step.notes})
 }

@@ -55,7 +55,8 @@ pub struct Step {
     pub sync: f64,
     /// Time of the whole step; less than the sum of the parts if rollouts run concurrently with training.
     pub seconds: f64,
-    /// Share of the total accelerator time spent waiting for the other pool, for the longest answers or for weights.
+    /// Share of the total accelerator time in which accelerators are not part of a layout, or wait for the other pool, for
+    /// the longest answers or for weights.
     pub idle: f64,
     /// Cost of the step, USD; `None` without a price.
     pub usd: Option<f64>,
@@ -63,6 +64,8 @@ pub struct Step {
     pub nodes: [Count; 2],
     /// Tokens of prompts and answers in the training data of the step.
     pub tokens: f64,
+    /// Notes on idle accelerators, partial updates and settings without effect.
+    pub notes: Vec<String>,
 }
 
 impl Step {
@@ -181,6 +184,15 @@ fn sync(train: &Scenario, rollout: &Scenario, rolled: &Estimate, apart: bool) ->
     gathered + if apart { point_to_point(&fabric, shard, false) } else { 0.0 }
 }
 
+/// Share of the accelerators that the layout of a scenario uses; a note if it does not use all.
+fn share_at_work(part: &str, scenario: &Scenario, notes: &mut Vec<String>) -> f64 {
+    let (used, all) = (scenario.working_accelerators(), scenario.accelerators());
+    if used < all {
+        notes.push(format!("{part} uses {used} of {all} accelerators; the rest are idle but paid for"));
+    }
+    (used / all.max(1.0)).min(1.0)
+}
+
 /// Estimates a post-training step. Both workloads run on the same target, so the knobs of the target are those of
 /// training; the rollout's are ignored.
 ///
@@ -221,6 +233,8 @@ pub fn step(
         // All answers to a prompt except the first find the prompt in the prefix cache.
         serve.set(Knob::PrefixHit, &Setting::Number((samples - 1.0) / samples), rollout_parts)?;
     }
+    let mut notes = Vec::new();
+    let rollout_share = if options.samples.is_some() { share_at_work("the rollout", &serve, &mut notes) } else { 1.0 };
     let (rolled, rollout_s, tail) = match options.samples {
         None => (None, 0.0, 0.0),
         Some(_) => {
@@ -244,10 +258,12 @@ pub fn step(
     let training_s = updates * optimizer.total.step_time_ms * 1e-3;
 
     // The frozen models run on the training nodes, with the layout of the rollout.
+    let mut scoring_share = 1.0;
     let scoring = if options.scorers > 0.0 {
         let mut reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;
         reader.set(Knob::Prompt, &Setting::Number(length), rollout_parts)?;
         reader.set(Knob::Generate, &Setting::Number(1.0), rollout_parts)?;
+        scoring_share = share_at_work("scoring", &reader, &mut notes);
         let side_by_side = reader.base.shape.dp.max(Count::ONE);
         let (rate, _) = rate_at_load(
             &reader,
@@ -262,6 +278,7 @@ pub fn step(
     let sync = rolled.as_ref().map_or(0.0, |rolled| sync(&trained, &serve, rolled, split.is_some()));
 
     let learning = scoring + training_s;
+    let working = scoring_share * scoring + share_at_work("training", &trained, &mut notes) * training_s;
     let seconds = sync + if options.asynchronous { rollout_s.max(learning) } else { rollout_s + learning };
     let second = |answer: &Estimate, scenario: &Scenario| {
         let hour = MetricId::UsdPerHour.metric().applicable_value(answer, scenario);
@@ -272,13 +289,13 @@ pub fn step(
     let priced = trainer.zip(server);
     let (busy, all, usd) = match (&rolled, split) {
         (Some(_), Some(_)) => (
-            rollout_nodes * (rollout_s - tail) + train_nodes * learning,
+            rollout_nodes * rollout_share * (rollout_s - tail) + train_nodes * working,
             whole * seconds,
             priced.map(|(trainer, server)| seconds * (server + trainer)),
         ),
         _ => {
             let usd = priced.map(|(trainer, server)| rollout_s * server + (learning + sync) * trainer);
-            (rollout_s - tail + learning, seconds, usd)
+            (rollout_share * (rollout_s - tail) + working, seconds, usd)
         }
     };
     Ok(Step {
@@ -294,6 +311,7 @@ pub fn step(
         usd,
         nodes: [train_nodes, rollout_nodes],
         tokens: sequences * length,
+        notes,
     })
 }
 

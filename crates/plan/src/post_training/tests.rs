@@ -85,6 +85,26 @@ fn knobs_of_the_target_apply_to_training_and_rollout() {
     assert!(capped.rollout > priced.rollout && capped.training > priced.training, "{capped:?}");
 }
 
+fn step_with(library: &Library, train: &[(Knob, f64)], rollout: &[(Knob, f64)], options: &StepOptions) -> Step {
+    let find = |workload| Parts::find(library, "h100-sxm-64", workload).unwrap();
+    let knobs = |all: &[(Knob, f64)]| all.iter().map(|(knob, value)| (*knob, Setting::Number(*value))).collect();
+    let (trained, rolled) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
+    step((&trained, &knobs(train)), (&rolled, &knobs(rollout)), options).unwrap()
+}
+
+#[test]
+fn accelerators_outside_the_layout_count_as_idle() {
+    let library = library();
+    let part = step_with(&library, &[(Knob::Dp, 8.0)], &[], &BASE);
+    let least = 7.0 / 8.0 * part.training / part.seconds;
+    assert!(part.idle > least && part.idle < least + 0.25, "{part:?}");
+    assert!(part.notes.iter().any(|note| note.contains("training uses 8 of 64 accelerators")), "{:?}", part.notes);
+    let rollout = step_with(&library, &[], &[(Knob::Dp, 4.0)], &BASE);
+    assert!(rollout.idle > 0.85, "{rollout:?}");
+    assert!(rollout.notes.iter().any(|note| note.contains("the rollout uses 4 of 64")), "{:?}", rollout.notes);
+    assert!(step_with(&library, &[], &[], &BASE).notes.is_empty());
+}
+
 #[test]
 fn every_setting_of_a_step_changes_it() {
     let library = library();
