@@ -8,7 +8,8 @@ use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_plan::engine::answer::event;
 use atlas_plan::engine::{analytical_scenario, estimate};
-use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
+use atlas_plan::estimate::standing::figure;
+use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, MetricId, Verdict};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_sim::kernel::Progress;
@@ -215,6 +216,25 @@ fn failure_and_checkpoint_overhead_matches_daly_s_formula() {
     // Step time, throughput and cost all include it.
     let wall = found.total.step_time_ms * 1e-3;
     assert!((wall * seen.goodput / seen.step_s - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn job_that_fails_faster_than_it_recovers_makes_no_progress() {
+    let library = shipped();
+    let parts = Parts::find(&library, "h100-sxm-1024", "llama3.1-405b-train").unwrap();
+    for hours in ["1", "0.01"] {
+        let scenario = scenario(&parts, &[("node_mtbf_h", hours), ("steps", "1")]);
+        let found = answer(&scenario);
+        let Verdict::NoProgress { mtbf, recovery } = found.detail.unwrap().verdict else {
+            panic!("{:?}", found.detail.unwrap().verdict)
+        };
+        assert!((mtbf / (3600.0 * hours.parse::<f64>().unwrap() / 128.0) - 1.0).abs() < 1e-9 && recovery > 600.0);
+        let shown = |id: MetricId| figure(id.metric(), &scenario, &found);
+        assert_eq!([MetricId::StepTimeMs, MetricId::UsdPerRun, MetricId::TokensPerSec].map(shown), [None; 3]);
+        assert!(shown(MetricId::UsdPerHour).is_some());
+    }
+    let rare = answer(&scenario(&parts, &[("node_mtbf_h", "6300"), ("steps", "1")]));
+    assert!(rare.detail.unwrap().verdict.fits());
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn number(out: &mut Vec<u8>, value: f64) {
 }
 
 /// All results of [`verdict`].
-pub(super) const VERDICTS: [&str; 11] = [
+pub(super) const VERDICTS: [&str; 12] = [
     "fits",
     "memory",
     "accelerators",
@@ -187,6 +187,7 @@ pub(super) const VERDICTS: [&str; 11] = [
     "context",
     "empty",
     "pools",
+    "failures",
     "overload",
 ];
 
@@ -203,6 +204,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::Context { .. } | Verdict::OutputLimit { .. }) => "context",
         Some(Verdict::NoTokens | Verdict::NoOutput | Verdict::NoDecode) => "empty",
         Some(Verdict::PrefillPool { .. }) => "pools",
+        Some(Verdict::NoProgress { .. }) => "failures",
         Some(Verdict::Overload { .. }) => "overload",
     }
 }

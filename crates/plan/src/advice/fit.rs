@@ -196,7 +196,11 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
             }
         }
         (
-            Verdict::Format { .. } | Verdict::SoftwareFormat { .. } | Verdict::NoTokens | Verdict::PrefillPool { .. },
+            Verdict::Format { .. }
+            | Verdict::SoftwareFormat { .. }
+            | Verdict::NoTokens
+            | Verdict::PrefillPool { .. }
+            | Verdict::NoProgress { .. },
             _,
         ) => Vec::new(),
         (Verdict::OutputLimit { limit, mean }, _) => vec![

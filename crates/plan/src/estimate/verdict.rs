@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use atlas_core::units::BYTES_PER_GB;
+use atlas_core::units::{BYTES_PER_GB, duration_ms};
 
 /// Whether a scenario can run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -129,6 +129,13 @@ pub enum Verdict {
         /// Total number of replicas.
         replicas: f64,
     },
+    /// The job fails so often that hardly any step is completed.
+    NoProgress {
+        /// Mean time between failures of the job, s.
+        mtbf: f64,
+        /// Time of a checkpoint and a restart, s.
+        recovery: f64,
+    },
     /// More requests arrive than the deployment can serve.
     Overload {
         /// Arrival rate, requests/s.
@@ -172,6 +179,7 @@ impl Verdict {
             Verdict::NoDecode => "no decode".to_owned(),
             Verdict::OutputLimit { limit, .. } => format!("over {limit} tokens"),
             Verdict::PrefillPool { .. } => "prefill pool".to_owned(),
+            Verdict::NoProgress { .. } => "no progress".to_owned(),
             Verdict::Overload { .. } => "overloaded".to_owned(),
         }
     }
@@ -243,6 +251,11 @@ impl Verdict {
             Verdict::PrefillPool { requested, replica, replicas } => format!(
                 "prefill_accelerators={requested} is not possible: a replica needs {replica} accelerators, and at least one of \
                  {replicas} replicas must prefill and one decode"
+            ),
+            Verdict::NoProgress { mtbf, recovery } => format!(
+                "makes no progress: fails every {}, a checkpoint and a restart take {}",
+                duration_ms(1e3 * mtbf),
+                duration_ms(1e3 * recovery)
             ),
             Verdict::Overload { offered, capacity } => {
                 format!(

@@ -1,8 +1,8 @@
 //! Training: converts a scenario to an optimizer step, and its estimate to metrics.
 
-use super::event::training::Answer;
+use super::event::training::{Answer, MIN_GOODPUT};
 use super::{Physics, limits, power, refused_nvfp4, throttle};
-use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, Training, Verdict};
+use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, SimulatedTraining, Training, Verdict};
 use crate::scenario::{Machine, Phase, Scenario};
 use atlas_core::count::Count;
 use atlas_core::plan::{ContextExchange, CpuOffload, Format, Trained};
@@ -158,7 +158,8 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
             devices,
         )
         .or(|| refused_nvfp4(phase, &input.accelerator))
-        .or(|| over_host_memory(scenario, &input)),
+        .or(|| over_host_memory(scenario, &input))
+        .or(|| answer.simulated?.training.and_then(no_progress)),
         throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
         power: Some(power),
         training: Some(Training {
@@ -256,6 +257,13 @@ pub fn host_bytes(scenario: &Scenario, input: &TrainingInput) -> f64 {
 fn over_host_memory(scenario: &Scenario, input: &TrainingInput) -> Option<Verdict> {
     let (needs, has) = (host_bytes(scenario, input), scenario.host_memory_gb? * 1e9);
     (needs > has).then_some(Verdict::HostMemory { needs, has })
+}
+
+/// Verdict on a job that fails faster than it recovers.
+fn no_progress(seen: SimulatedTraining) -> Option<Verdict> {
+    let mtbf = 86_400.0 / seen.failures_per_day;
+    let recovery = seen.checkpoint_s + seen.restart_s;
+    (seen.goodput <= MIN_GOODPUT && mtbf.is_finite()).then_some(Verdict::NoProgress { mtbf, recovery })
 }
 
 /// A supported format of at least 16 bits, or an empty string.

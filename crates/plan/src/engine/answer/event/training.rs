@@ -14,6 +14,8 @@ use atlas_sim::training::{Hosts, Input, Output, Slow, faults, simulate};
 
 /// Number of failures to simulate, which determines goodput to about one percent.
 const FAILURES: f64 = 2000.0;
+/// Goodput below which the simulation of failures is not precise: nearly every interval between checkpoints has a failure.
+pub(in super::super) const MIN_GOODPUT: f64 = 1e-3;
 /// Maximum number of checkpoints in a simulation of failures.
 const MAX_CHECKPOINTS: f64 = 500_000.0;
 
@@ -134,7 +136,7 @@ pub(super) fn answer(
     }
     let faults = failure_effect(scenario, settings, step);
     let goodput = faults.map_or(1.0, |faults| faults.goodput);
-    let wall = step / goodput.max(1e-6);
+    let wall = step / goodput.max(1e-9);
     let time = parts(&closed.time, &load);
     let slower = closed.step_seconds / wall.max(1e-12);
     let estimate = TrainingEstimate {
@@ -242,10 +244,10 @@ fn failure_effect(scenario: &Scenario, settings: &Simulation, step: f64) -> Opti
     };
     let goodput = if scaled.expected_events() > MAX_FAILURE_EVENTS {
         // Almost every interval has a failure: use the closed-form expectation of an endless run.
-        (scaled.work / scaled.daly_wall()).clamp(1e-9, 1e-3)
+        (scaled.work / scaled.daly_wall()).clamp(0.0, MIN_GOODPUT)
     } else {
         let course = faults::simulate(&scaled, settings.seed, &Progress::new()).ok()?;
-        if course.unfinished { course.goodput.min(1e-3) } else { course.goodput }
+        if course.unfinished { course.goodput.min(MIN_GOODPUT) } else { course.goodput }
     };
     Some(FailureEffect { goodput, failures_per_day: 86_400.0 / mtbf, interval: input.interval })
 }
