@@ -219,6 +219,20 @@ fn failure_and_checkpoint_overhead_matches_daly_s_formula() {
 }
 
 #[test]
+fn only_nodes_of_the_job_fail_and_write_checkpoints() {
+    let library = shipped();
+    let parts = Parts::find(&library, "h100-sxm-1024", "llama3.1-405b-train").unwrap();
+    // 512 of the 1,024 accelerators: 64 of 128 nodes.
+    let half = [("global", "1536"), ("dp", "4"), ("node_mtbf_h", "6300"), ("steps", "1")];
+    let seen = answer(&scenario(&parts, &half)).detail.unwrap().simulated.unwrap().training.unwrap();
+    assert!((seen.failures_per_day - 64.0 * 24.0 / 6300.0).abs() < 1e-9, "{seen:?}");
+    let whole = [("global", "1536"), ("dp", "8"), ("node_mtbf_h", "6300"), ("steps", "1")];
+    let all = answer(&scenario(&parts, &whole)).detail.unwrap().simulated.unwrap().training.unwrap();
+    assert!((all.failures_per_day / seen.failures_per_day - 2.0).abs() < 1e-9);
+    assert!((seen.checkpoint_s / all.checkpoint_s - 2.0).abs() < 1e-9 && seen.goodput > all.goodput);
+}
+
+#[test]
 fn job_that_fails_faster_than_it_recovers_makes_no_progress() {
     let library = shipped();
     let parts = Parts::find(&library, "h100-sxm-1024", "llama3.1-405b-train").unwrap();

@@ -108,7 +108,8 @@ impl Scenario {
         let or_zero = |value: Option<f64>| value.unwrap_or(0.0);
         let write = self.checkpoint_write(phase);
         let beside = stated.checkpoint_async == Some(true);
-        let copy = (self.checkpoint_bytes(phase) / (self.accelerators().max(1.0) * HOST_COPY)).min(write);
+        let accelerators = self.accelerators_per_node * self.job_nodes(phase);
+        let copy = (self.checkpoint_bytes(phase) / (accelerators.max(1.0) * HOST_COPY)).min(write);
         Simulation {
             seed: seed(self.seed.saturating_add(i128::from(phase.index))),
             replications: stated.replications.unwrap_or(REPLICATIONS).get().max(1),
@@ -142,9 +143,16 @@ impl Scenario {
         self.trained_params(phase) * CHECKPOINT_BYTES_PER_WEIGHT
     }
 
-    /// Time to write a checkpoint, s. By default, all nodes write their parts concurrently.
+    /// Nodes with a rank of the job: only they write checkpoints, and only their failures stop it.
+    fn job_nodes(&self, phase: &Phase) -> Count {
+        let ranks = phase.shape.tp * phase.shape.pp * phase.groups() * phase.shape.dp;
+        let each = self.accelerators_per_node * self.machine.map_or(1.0, |machine| machine.dies);
+        Count::floor((ranks / each.max(1.0)).ceil()).max(Count::ONE)
+    }
+
+    /// Time to write a checkpoint, s. By default, all nodes of the job write their parts concurrently.
     pub(super) fn checkpoint_write(&self, phase: &Phase) -> f64 {
-        let usual = || self.checkpoint_bytes(phase) / (self.num_nodes.max(Count::ONE) * CHECKPOINT_BYTES_PER_NODE);
+        let usual = || self.checkpoint_bytes(phase) / (self.job_nodes(phase) * CHECKPOINT_BYTES_PER_NODE);
         phase.plan.simulation.checkpoint_s.unwrap_or_else(usual)
     }
 }

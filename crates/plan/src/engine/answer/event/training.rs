@@ -5,7 +5,6 @@ use super::super::throttle;
 use super::Events;
 use crate::estimate::{Simulated, SimulatedTraining};
 use crate::scenario::{Scenario, Simulation};
-use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::training::{TimeBreakdown, TrainingEstimate, TrainingInput};
 use atlas_sim::kernel::{Distribution, Progress, Tally};
@@ -134,7 +133,7 @@ pub(super) fn answer(
             handled += out.events;
         }
     }
-    let faults = failure_effect(scenario, settings, step);
+    let faults = failure_effect(settings, hosts(scenario, system).count(), step);
     let goodput = faults.map_or(1.0, |faults| faults.goodput);
     let wall = step / goodput.max(1e-9);
     let time = parts(&closed.time, &load);
@@ -203,15 +202,16 @@ struct FailureEffect {
     interval: f64,
 }
 
-/// Simulates a long series of failures of a job with step time `step`; `None` without failures and checkpoints.
-fn failure_effect(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<FailureEffect> {
+/// Simulates a long series of failures of a job on `nodes` nodes with step time `step`; `None` without failures and
+/// checkpoints.
+fn failure_effect(settings: &Simulation, nodes: u32, step: f64) -> Option<FailureEffect> {
     let fails = settings.node_mtbf.is_some();
     if !fails && settings.checkpoint_interval.is_none() {
         return None;
     }
     let mut input = faults::Input {
         work: 0.0,
-        nodes: scenario.num_nodes.max(Count::ONE).get(),
+        nodes,
         node_mtbf: settings.node_mtbf.unwrap_or(f64::INFINITY),
         interval: 0.0,
         checkpoint: settings.checkpoint,
