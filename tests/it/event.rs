@@ -233,6 +233,20 @@ fn only_nodes_of_the_job_fail_and_write_checkpoints() {
 }
 
 #[test]
+fn checkpoint_holds_the_states_of_the_optimizer() {
+    let library = shipped();
+    let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();
+    let written = |optimizer: &str| {
+        let knobs = [("optimizer", optimizer), ("node_mtbf_h", "6300"), ("steps", "1")];
+        answer(&scenario(&parts, &knobs)).detail.unwrap().simulated.unwrap().training.unwrap().checkpoint_s
+    };
+    // fp32 weights; two moments in fp32, in 8 bits, or none.
+    let sgd = written("sgd");
+    assert!((sgd - 4.0 * 8.03).abs() < 0.1, "{sgd}");
+    assert!((written("adam") / sgd - 3.0).abs() < 1e-9 && (written("adam-8bit") / sgd - 1.5).abs() < 0.05);
+}
+
+#[test]
 fn job_that_fails_faster_than_it_recovers_makes_no_progress() {
     let library = shipped();
     let parts = Parts::find(&library, "h100-sxm-1024", "llama3.1-405b-train").unwrap();

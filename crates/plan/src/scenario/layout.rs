@@ -103,6 +103,12 @@ impl Scenario {
         Some(memory.weights + memory.gradients + memory.optimizer)
     }
 
+    /// Bytes of a checkpoint: trained weights with their optimizer states. Frozen weights are not saved: they do not change.
+    pub(super) fn checkpoint_bytes(&self, phase: &Phase) -> f64 {
+        let input = training::input(self, phase).filter(|_| phase.shape.mode == Mode::Training);
+        input.map_or(0.0, |input| self.trained_params(phase) * (input.weight_bytes + input.optimizer_bytes))
+    }
+
     /// Whether no layout is stated, so that the numbers of tensor-parallel, pipeline and expert-parallel ranks are
     /// defaults.
     #[must_use]

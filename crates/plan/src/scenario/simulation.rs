@@ -18,8 +18,6 @@ const RESTART_S: f64 = 600.0;
 /// Default write bandwidth to storage per node, bytes per second: the file system of Llama 3 sustained 2 TB/s for 2,048
 /// nodes (arXiv 2407.21783, section 3.3.1).
 const CHECKPOINT_BYTES_PER_NODE: f64 = 1e9;
-/// Bytes per trained weight in a checkpoint with Adam: master weights and two moments in fp32, and the weight in 16 bit.
-const CHECKPOINT_BYTES_PER_WEIGHT: f64 = 14.0;
 /// Copy bandwidth from an accelerator to host memory, bytes per second: about 80 % of the 32 GB/s of PCIe 4.0 x16.
 /// MegaScale's copies take several seconds (arXiv 2402.15627, section 4.4).
 const HOST_COPY: f64 = 25e9;
@@ -136,11 +134,6 @@ impl Scenario {
             checkpoint_write: if beside { write } else { 0.0 },
             restart: stated.restart_s.unwrap_or(RESTART_S),
         }
-    }
-
-    /// Bytes of a checkpoint. Frozen weights are not saved: they do not change.
-    fn checkpoint_bytes(&self, phase: &Phase) -> f64 {
-        self.trained_params(phase) * CHECKPOINT_BYTES_PER_WEIGHT
     }
 
     /// Nodes with a rank of the job: only they write checkpoints, and only their failures stop it.
