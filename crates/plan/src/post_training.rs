@@ -254,8 +254,21 @@ pub fn step(
         trained.set(knob, &Setting::Number(value), train_parts)?;
     }
     let optimizer = answered(&trained, train_parts)?;
-    let updates = (sequences / global).ceil().max(1.0);
-    let training_s = updates * optimizer.total.step_time_ms * 1e-3;
+    let whole_updates = (sequences / global).floor();
+    let rest = sequences - whole_updates * global;
+    let updates = whole_updates + if rest > 0.0 { 1.0 } else { 0.0 };
+    let step_s = |answer: &Estimate| answer.total.step_time_ms * 1e-3;
+    let mut training_s = whole_updates * step_s(&optimizer);
+    if rest > 0.0 {
+        // Every replica takes whole micro-batches, which are padded.
+        let least = trained.base.shape.dp * trained.microbatch;
+        let mut last = trained.clone();
+        last.set(Knob::Global, &Setting::Number(((rest / least).ceil() * least).min(global)), train_parts)?;
+        training_s += step_s(&answered(&last, train_parts)?);
+        notes.push(format!(
+            "{sequences} responses are not a multiple of the global batch of {global}: the last of {updates} updates has {rest}"
+        ));
+    }
 
     // The frozen models run on the training nodes, with the layout of the rollout.
     let mut scoring_share = 1.0;

@@ -106,6 +106,24 @@ fn accelerators_outside_the_layout_count_as_idle() {
 }
 
 #[test]
+fn last_update_takes_the_time_of_its_own_responses() {
+    let library = library();
+    let training = |prompts: u32| {
+        let step = step_with(&library, &[], &[], &StepOptions { prompts: Count::new(prompts), ..BASE });
+        (step.training, step.updates, step.notes)
+    };
+    let (whole, updates, notes) = training(64);
+    assert!(updates == 1.0 && notes.is_empty());
+    for (prompts, rest) in [(65, 8.0), (100, 288.0)] {
+        let (partial, updates, notes) = training(prompts);
+        let extra = partial / whole - 1.0;
+        assert!(updates == 2.0 && extra > rest / 512.0 && extra < 0.3 + rest / 512.0, "{prompts}: {extra}");
+        assert!(notes.iter().any(|note| note.contains(&format!("the last of 2 updates has {rest}"))), "{notes:?}");
+    }
+    assert!((training(128).0 / whole - 2.0).abs() < 1e-9);
+}
+
+#[test]
 fn every_setting_of_a_step_changes_it() {
     let library = library();
     let base = step_of(&library, "h100-sxm-64", &BASE).unwrap();
