@@ -193,6 +193,23 @@ fn share_at_work(part: &str, scenario: &Scenario, notes: &mut Vec<String>) -> f6
     (used / all.max(1.0)).min(1.0)
 }
 
+/// Notes on stated knobs that a step replaces: all answers are queued at once, and have the lengths of the rollout.
+fn replaced(train: &Overrides, rollout: &Overrides, options: &StepOptions) -> Vec<String> {
+    let mut notes = Vec::new();
+    for knob in [Knob::Prompt, Knob::Generate].into_iter().filter(|knob| train.contains_key(knob)) {
+        notes.push(format!("{} has no effect in training: sequences have the lengths of the rollout", knob.name()));
+    }
+    let load = [Knob::Load, Knob::Concurrency, Knob::RequestRate, Knob::RunRequests];
+    for knob in load.into_iter().filter(|knob| rollout.contains_key(knob)) {
+        let why = match options.samples {
+            Some(_) => "all answers of a step are queued at once; max_num_seqs limits how many are generated at a time",
+            None => "there is no rollout",
+        };
+        notes.push(format!("{} has no effect in the rollout: {why}", knob.name()));
+    }
+    notes
+}
+
 /// Estimates a post-training step. Both workloads run on the same target, so the knobs of the target are those of
 /// training; the rollout's are ignored.
 ///
@@ -233,7 +250,7 @@ pub fn step(
         // All answers to a prompt except the first find the prompt in the prefix cache.
         serve.set(Knob::PrefixHit, &Setting::Number((samples - 1.0) / samples), rollout_parts)?;
     }
-    let mut notes = Vec::new();
+    let mut notes = replaced(train_knobs, rollout_knobs, options);
     let rollout_share = if options.samples.is_some() { share_at_work("the rollout", &serve, &mut notes) } else { 1.0 };
     let (rolled, rollout_s, tail) = match options.samples {
         None => (None, 0.0, 0.0),

@@ -124,6 +124,22 @@ fn last_update_takes_the_time_of_its_own_responses() {
 }
 
 #[test]
+fn settings_that_a_step_replaces_are_noted() {
+    let library = library();
+    let base = step_with(&library, &[], &[], &BASE);
+    for (train, rollout, name) in [
+        (None, Some((Knob::Concurrency, 64.0)), "concurrency has no effect"),
+        (Some((Knob::Prompt, 8192.0)), None, "prompt has no effect"),
+    ] {
+        let changed = step_with(&library, train.as_slice(), rollout.as_slice(), &BASE);
+        assert!(changed.notes.iter().any(|note| note.contains(name)), "{:?}", changed.notes);
+        assert_eq!(Step { notes: Vec::new(), ..changed }, base);
+    }
+    let limited = step_with(&library, &[], &[(Knob::MaxNumSeqs, 4.0)], &BASE);
+    assert!(limited.notes.is_empty() && limited.rollout > base.rollout);
+}
+
+#[test]
 fn every_setting_of_a_step_changes_it() {
     let library = library();
     let base = step_of(&library, "h100-sxm-64", &BASE).unwrap();
