@@ -235,3 +235,23 @@ fn validate_runs_the_checks_of_the_calibration_guide() {
     let args = ["validate", "--measured", "ib.csv", "--target", PREDECESSOR];
     assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("predicts none of these metrics"));
 }
+
+#[test]
+fn simulations_state_that_the_calibration_is_not_applied() {
+    let dir = measurements();
+    let args = ["calibrate", "run.json.gz", "--target", "mi300x-8", "--workload", "llama3.1-8b-compare"];
+    atlas(dir.path(), &args).assert().code(0);
+    let pair = ["--target", "mi300x-8", "--workload", "llama3.1-8b-compare"];
+    for command in [&["simulate"][..], &["scale", "--nodes", "1,2"], &["run", "--engine", "event"]] {
+        let outcome = atlas(dir.path(), &[command, &pair].concat()).assert().code(0);
+        let text = stdout(&outcome).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("the calibration of this target is not applied to simulations"), "{command:?}\n{text}");
+        std::fs::remove_dir_all(dir.path().join("out")).ok();
+    }
+    let other = stdout(
+        &atlas(dir.path(), &["simulate", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-compare"])
+            .assert()
+            .code(0),
+    );
+    assert!(!other.contains("calibration"), "{other}");
+}

@@ -288,6 +288,9 @@ pub fn step(
     }
 
     // The frozen models run on the training nodes, with the layout of the rollout.
+    if trained.corrections.is_some() && options.scorers > 0.0 {
+        notes.push("the calibration of this target is not applied to scoring".to_owned());
+    }
     let mut scoring_share = 1.0;
     let scoring = if options.scorers > 0.0 {
         let mut reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;

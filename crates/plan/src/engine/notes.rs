@@ -26,6 +26,7 @@ pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
         }
         Engine::Event => {
             let mut notes = Vec::from_iter(excess_utilization_note(estimate));
+            notes.extend(corrections(scenario, estimate));
             notes.extend(simulated(scenario, estimate));
             notes.extend(analytical(scenario, estimate));
             notes
@@ -139,6 +140,13 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
 /// Compares values calibrated with measurements of the cluster with the uncalibrated ones.
 fn corrections(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     let Some(own) = &scenario.corrections else { return Vec::new() };
+    if scenario.engine.simulates() {
+        return vec![
+            "the calibration of this target is not applied to simulations; advice starts from the calibrated \
+                     closed form"
+                .to_owned(),
+        ];
+    }
     let described = corrected::corrected_metrics(scenario, estimate).into_iter().map(|one| {
         let figure = |value: f64| match one.quantity {
             Quantity::Training | Quantity::Serving => with_unit(&si(value), "tok/s"),

@@ -41,6 +41,10 @@ pub use plan::Plan;
 pub use progress::RunsProgress;
 use serde::Serialize;
 
+/// Note on a simulation of a calibrated target.
+const UNCALIBRATED: &str = "the calibration of this target is not applied to simulations, nor to the closed form that they are \
+                            compared with";
+
 /// Confidence level of all intervals.
 pub const CONFIDENCE_LEVEL: f64 = 0.95;
 

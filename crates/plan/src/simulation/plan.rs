@@ -5,7 +5,7 @@ use std::path::Path;
 use super::options::Options;
 use super::trace;
 use super::words::{ArrivalsWord, HostsWord, Window};
-use super::{Problems, serving, training};
+use super::{Problems, UNCALIBRATED, serving, training};
 use crate::engine::answer;
 use crate::engine::datasheet;
 use crate::engine::{analytical_scenario, estimate as estimate_of};
@@ -91,6 +91,9 @@ impl Plan {
         let closed = estimate_of(&analytical_scenario(scenario));
         if let Some(detail) = closed.detail.filter(|_| !closed.runs()) {
             problems.push(format!("{name}: {}", detail.verdict.describe()));
+        }
+        if scenario.corrections.is_some() {
+            notes.push(UNCALIBRATED.to_owned());
         }
         if problems.is_empty() {
             let usd_per_hour = Some(closed.cost.usd_per_hour).filter(|usd| *usd > 0.0);

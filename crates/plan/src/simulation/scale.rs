@@ -6,11 +6,11 @@ use super::plan::Plan;
 use super::predecessor::Predecessor;
 use super::training::Parts;
 use super::words::ArrivalsWord;
-use super::{Cost, Measured, Problems, RunsProgress, run};
+use super::{Cost, Measured, Problems, RunsProgress, UNCALIBRATED, run};
 use crate::engine;
 use crate::estimate::Verdict;
 use crate::knob::{Knob, Overrides, Setting};
-use crate::scenario::{Parts as Documents, Scenario};
+use crate::scenario::{ActiveCorrections, Parts as Documents, Scenario};
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
 use atlas_core::count::Count;
@@ -74,6 +74,8 @@ pub struct Curve {
     pub recommended: Option<f64>,
     /// Efficiency limit.
     pub limit: f64,
+    /// Notes that apply to all sizes.
+    pub notes: Vec<String>,
 }
 
 /// Default efficiency limit.
@@ -112,7 +114,9 @@ pub fn curve(
         };
         points.push(Point { nodes: count, accelerators, answer });
     }
-    Ok(judged(points, work, limit))
+    let calibrated = matches!(base, StudySubject::Scenario(parts, _) if ActiveCorrections::of(parts).is_some());
+    let notes = calibrated.then(|| UNCALIBRATED.to_owned()).into_iter().collect();
+    Ok(Curve { notes, ..judged(points, work, limit) })
 }
 
 enum SizeError {
@@ -291,6 +295,7 @@ fn judged(mut points: Vec<Point>, work: Work, limit: f64) -> Curve {
         work,
         limit,
         points,
+        notes: Vec::new(),
     }
 }
 

@@ -75,6 +75,10 @@ pub fn render(curves: &[Curve], width: usize) -> String {
         out += &wrap(&verdict(curve), width, "  ");
         out.push('\n');
     }
+    for note in curves.first().iter().flat_map(|curve| &curve.notes) {
+        out += &wrap(&format!("note: {note}"), width, "      ");
+        out.push('\n');
+    }
     out
 }
 
@@ -143,6 +147,7 @@ pub fn document(name_of: &str, curves: &[Curve]) -> Value {
             "breakdown_point": curve.inefficient_at,
             "reason": curve.reason,
             "recommended_scale": curve.recommended,
+            "notes": curve.notes,
         })
     };
     json!({"name": name_of, "curves": curves.iter().map(curve).collect::<Vec<_>>()})
