@@ -104,21 +104,30 @@ const SUPERLINEAR_EFFICIENCY: f64 = 1.02;
 fn describe_curve(curve: &Curve) -> String {
     let limit = units::percent(curve.limit);
     let answered = curve.points.iter().filter(|point| point.answer.is_ok()).count();
-    let recommended = curve.recommended.map(|nodes| format!("recommended scale: {nodes} nodes"));
-    match (curve.inefficient_at, &curve.reason, recommended) {
-        _ if answered == 0 => "no size can run".to_owned(),
+    let count = |nodes: f64| if nodes == 1.0 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+    let recommended = curve.recommended.map(|nodes| format!("recommended scale: {}", count(nodes)));
+    let refused = curve.points.iter().filter(|point| point.answer.is_err());
+    let refused: Vec<String> = refused.map(|point| point.nodes.to_string()).collect();
+    let (lead, sizes) = match refused.as_slice() {
+        [] => (String::new(), "all sizes"),
+        [one] if one == "1" => ("1 node cannot run; ".to_owned(), "all sizes that run"),
+        all => (format!("{} nodes cannot run; ", all.join(", ")), "all sizes that run"),
+    };
+    let conclusion = match (curve.inefficient_at, &curve.reason, recommended) {
+        _ if answered == 0 => return "no size can run".to_owned(),
         (Some(nodes), Some(why), Some(recommended)) => {
-            format!("efficiency falls below {limit} at {nodes} nodes: {why}; {recommended}")
+            format!("efficiency falls below {limit} at {}: {why}; {recommended}", count(nodes))
         }
-        (Some(nodes), Some(why), None) => format!("efficiency falls below {limit} at {nodes} nodes: {why}"),
+        (Some(nodes), Some(why), None) => format!("efficiency falls below {limit} at {}: {why}", count(nodes)),
         (Some(nodes), None, recommended) => {
-            format!("efficiency falls below {limit} at {nodes} nodes; {}", recommended.unwrap_or_default())
+            format!("efficiency falls below {limit} at {}; {}", count(nodes), recommended.unwrap_or_default())
         }
         (None, _, Some(recommended)) => {
-            format!("efficiency stays at or above {limit} for all sizes; {recommended}, the largest")
+            format!("efficiency stays at or above {limit} for {sizes}; {recommended}, the largest")
         }
         (None, _, None) => "nothing to compare".to_owned(),
-    }
+    };
+    lead + &conclusion
 }
 
 /// Returns the curves as a JSON value.
@@ -218,5 +227,42 @@ pub fn plot(name_of: &str, curves: &[Curve]) -> Plot {
         up: Axis::linear("efficiency"),
         series,
         highlighted: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use atlas_plan::simulation::scale::Point;
+
+    #[test]
+    fn conclusion_names_the_sizes_that_cannot_run() {
+        let answer = Answer {
+            step: 1.0,
+            rate: 1.0,
+            analytical_rate: 1.0,
+            parts: None,
+            busy: 1.0,
+            efficiency: 1.0,
+            analytical_efficiency: 1.0,
+            cost: None,
+        };
+        let point = |nodes, answer| Point { nodes, accelerators: 8.0 * nodes, answer };
+        let mut curve = Curve {
+            work: Work::Fixed,
+            points: vec![point(1.0, Ok(answer)), point(128.0, Err("too few sequences".to_owned()))],
+            inefficient_at: None,
+            reason: None,
+            recommended: Some(1.0),
+            limit: 0.7,
+            notes: Vec::new(),
+        };
+        assert_eq!(
+            verdict(&curve),
+            "128 nodes cannot run; efficiency stays at or above 70.0 % for all sizes that run; recommended scale: 1 node, \
+             the largest"
+        );
+        curve.points.pop();
+        assert!(verdict(&curve).starts_with("efficiency stays at or above 70.0 % for all sizes; "));
     }
 }
