@@ -16,7 +16,6 @@ use atlas_document::Diagnostics;
 use atlas_plan::engine;
 use atlas_plan::engine::answer::event::estimate_until;
 use atlas_plan::estimate::{Estimate, Metric};
-use atlas_plan::knob::Knob;
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::{Gauge, Methodology};
@@ -118,9 +117,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(mixed) = mixed_prices(answered.map(|(scenario, _)| scenario)) {
         write_stderr(&format!("note: {mixed}"));
     }
-    if methodology == Methodology::IdenticalConfig
-        && let Some(note) = adapted_workloads(&comparison, &library, &args.knobs)
-    {
+    if let Some(note) = adapted_workloads(&comparison) {
         write_stderr(&format!("note: {note}"));
     }
     let failed = comparison.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?)));
@@ -132,19 +129,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 }
 
 /// Describes the targets on which the workload's batch or format was changed; see [`Scenario::adapt_to_target`].
-fn adapted_workloads(comparison: &Comparison, library: &Library, knobs: &KnobArgs) -> Option<String> {
-    let plan = library.workload(&comparison.workload).ok()?.plan;
-    let overrides = knobs.overrides(&[]).ok()?;
-    let adapted = comparison.columns.iter().filter_map(|column| {
-        let (scenario, _) = column.answer.as_ref().ok()?;
-        let own = &scenario.base.plan;
-        let changed = [(Knob::Global, own.global != plan.global), (Knob::Precision, own.format != plan.format)];
-        let changed = changed.into_iter().filter(|(knob, changed)| *changed && !overrides.contains_key(knob));
-        let settings: Vec<String> =
-            changed.map(|(knob, _)| format!("{}={}", knob.name(), scenario.get(knob))).collect();
-        (!settings.is_empty()).then(|| format!("{} on {}", settings.join(" "), column.target))
-    });
-    let adapted: Vec<String> = adapted.collect();
+fn adapted_workloads(comparison: &Comparison) -> Option<String> {
+    let adapted = comparison.columns.iter().filter(|column| !column.adapted.is_empty());
+    let adapted: Vec<String> =
+        adapted.map(|column| format!("{} on {}", column.adapted.join(" "), column.target)).collect();
     (!adapted.is_empty()).then(|| format!("values of the workload that do not run as stated: {}", adapted.join(", ")))
 }
 
@@ -200,19 +188,29 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
         let stands = library.has_experiment_for(target, workload) && args.goal.given_flags().is_empty();
         if methodology == Methodology::MaximumPerformance && !stands {
             let best = best(&parts, &overrides, &args.goal, gauge)?.into_iter().next();
-            return best.map(|best| (best.scenario, best.estimate)).ok_or_else(|| "no candidate".to_owned());
+            let best = best.ok_or_else(|| "no candidate".to_owned())?;
+            return Ok(((best.scenario, best.estimate), Vec::new()));
         }
         let mut scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
+        let stated = overrides.clone();
         scenario.adapt_to_target(&mut overrides, &parts);
+        let changed = overrides.iter().filter(|(knob, setting)| stated.get(knob) != Some(*setting));
+        let adapted = changed.map(|(knob, setting)| format!("{}={setting}", knob.name())).collect();
         let mut estimate = Estimate::default();
         if !scenario.engine.simulates() {
             engine::estimate_into(&scenario, &mut estimate);
         } else if !estimate_until(&scenario, &gauge.part(), &mut estimate) {
             return Err("interrupted in the simulation of this target".to_owned());
         }
-        Ok((scenario, estimate))
+        Ok(((scenario, estimate), adapted))
     };
-    let columns = targets.iter().map(|target| Column { target: target.name.to_string(), answer: answer(target) });
+    let columns = targets.iter().map(|target| {
+        let (answer, adapted) = match answer(target) {
+            Ok((answer, adapted)) => (Ok(answer), adapted),
+            Err(why) => (Err(why), Vec::new()),
+        };
+        Column { target: target.name.to_string(), answer, adapted }
+    });
     let mut comparison = Comparison {
         workload: workload.name.to_string(),
         columns: columns.collect(),

@@ -341,6 +341,7 @@ fn write(studies: &[Study], format: Format) -> color_eyre::Result<String> {
             .map(|entry| Column {
                 target: entry.name.clone(),
                 answer: Ok((entry.scenario.clone(), entry.estimate.clone())),
+                adapted: Vec::new(),
             })
             .collect(),
         baseline: 0,

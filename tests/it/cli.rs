@@ -244,6 +244,19 @@ fn compare_prints_the_chosen_metrics_in_their_order_and_sorts_by_one() {
 }
 
 #[test]
+fn comparison_documents_the_settings_that_replace_those_of_the_workload() {
+    let dir = temp();
+    let targets = ["--target", "h100-sxm-1024", "--target", "h100-sxm-8"];
+    let args = [&["compare", "--workload", "llama3-70b-qlora", "--format", "json"][..], &targets].concat();
+    let outcome = atlas(dir.path(), &args).assert().code(0);
+    let found: Value = serde_json::from_str(&stdout(&outcome)).unwrap();
+    let [many, few] = [0, 1].map(|at| &found["targets"][at]);
+    assert_eq!((&many["adapted"], &few["adapted"]), (&json!(["global=1024"]), &json!([])));
+    assert_eq!(many["verdict"]["is"], "fits");
+    assert!(stderr(&outcome).contains("global=1024 on h100-sxm-1024"), "{}", stderr(&outcome));
+}
+
+#[test]
 fn broken_records_are_diagnosed_in_full() {
     let dir = temp();
     let described = |text: &str| {

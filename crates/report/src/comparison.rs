@@ -25,6 +25,8 @@ pub struct Column {
     pub target: String,
     /// The scenario and its estimate, or why it cannot be estimated.
     pub answer: Result<(Scenario, Estimate), String>,
+    /// Settings that replace those of the workload, which do not run on the target, as `knob=value`.
+    pub adapted: Vec<String>,
 }
 
 impl Column {
@@ -307,6 +309,8 @@ impl Comparison {
                     "target": column.target,
                     "engine": scenario.engine.name(),
                     "knobs": atlas_plan::record::Knobs::of(scenario),
+                    "adapted": column.adapted,
+                    "verdict": column.verdict(),
                     "metrics": pick(&|line| line.values.get(i).copied().flatten()),
                     "ratios": pick(&|line| line.ratios.get(i).copied().flatten()),
                     "best_of": named(Rank::Best),
