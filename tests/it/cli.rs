@@ -257,6 +257,21 @@ fn comparison_documents_the_settings_that_replace_those_of_the_workload() {
 }
 
 #[test]
+fn metrics_derived_from_a_tied_metric_are_not_best() {
+    let dir = temp();
+    let targets = ["--target", "h100-sxm-8,h200-sxm-8,b200-8", "--format", "json"];
+    let args = [&["compare", "--workload", "llama3.1-70b-serve"][..], &targets].concat();
+    let found: Value = serde_json::from_str(&stdout(&atlas(dir.path(), &args).assert().code(0))).unwrap();
+    for target in found["targets"].as_array().unwrap() {
+        let marked = |list: &str, name: &str| target[list].as_array().unwrap().iter().any(|metric| metric == name);
+        for name in ["tokens_per_sec_per_user", "p50_ms", "p95_ms", "p99_ms"] {
+            assert_eq!(marked("tied_for", name), marked("tied_for", "tpot_ms"), "{name} {target}");
+            assert!(!marked("best_of", name), "{name} {target}");
+        }
+    }
+}
+
+#[test]
 fn broken_records_are_diagnosed_in_full() {
     let dir = temp();
     let described = |text: &str| {

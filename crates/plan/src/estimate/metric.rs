@@ -399,15 +399,19 @@ impl Metric {
     /// Ends of the interval that contains 90 % of measurements, if known.
     #[must_use]
     pub fn interval(&self, estimate: &Estimate, scenario: &Scenario) -> Option<(f64, f64)> {
+        self.factors(estimate, scenario).map(|factors| factors.around((self.get)(estimate, scenario)))
+    }
+
+    /// The interval as factors on the value.
+    pub(super) fn factors(&self, estimate: &Estimate, scenario: &Scenario) -> Option<Interval> {
         let detail = estimate.detail.as_ref().filter(|_| scenario.engine != Engine::Benchboard)?;
-        let factors: Option<Interval> = match self.trust {
+        match self.trust {
             ErrorSource::Unknown => None,
             ErrorSource::Throughput => Some(detail.throughput_interval),
             ErrorSource::Inverse => Some(detail.throughput_interval.inverse()),
             ErrorSource::Ttft => detail.serving.map(|serving| serving.ttft_interval),
             ErrorSource::Tpot => detail.serving.map(|serving| serving.tpot_interval),
-        };
-        factors.map(|factors| factors.around((self.get)(estimate, scenario)))
+        }
     }
 
     /// Unit of an axis for values up to `high`, and the factor by which values are multiplied.

@@ -59,11 +59,28 @@ pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Opti
         .filter(|value| !value.is_nan())
 }
 
-/// Value of a metric with its interval; without one, both ends equal the value.
+/// Metric whose interval applies to a metric without one of its own: latencies of a request consist mostly of the one
+/// they are derived from.
+fn source(id: MetricId) -> MetricId {
+    match id {
+        MetricId::TokensPerSecPerUser | MetricId::P50Ms | MetricId::P95Ms | MetricId::P99Ms | MetricId::ItlP99Ms => {
+            MetricId::TpotMs
+        }
+        MetricId::TtftP99Ms => MetricId::TtftMs,
+        id => id,
+    }
+}
+
+/// Value of a metric with its interval, or that of the metric from which it is derived; without one, both ends equal the
+/// value.
 #[must_use]
 pub fn value_with_interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<ValueWithInterval> {
     let value = figure(metric, scenario, estimate)?;
-    let (low, high) = metric.interval(estimate, scenario).unwrap_or((value, value));
+    let factors = source(metric.id).metric().factors(estimate, scenario);
+    // A rate per user is the reciprocal of a time.
+    let inverse = metric.id == MetricId::TokensPerSecPerUser;
+    let factors = factors.map(|factors| if inverse { factors.inverse() } else { factors });
+    let (low, high) = factors.map_or((value, value), |factors| factors.around(value));
     Some(ValueWithInterval { value, low: low.min(value), high: high.max(value) })
 }
 
