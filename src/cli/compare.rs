@@ -217,6 +217,18 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
         baseline: index.unwrap_or_default(),
         chosen: args.metrics.clone(),
     };
+    // Without an estimate, the errors of the targets are the answer.
+    if comparison.columns.iter().any(|column| column.answer.is_ok()) {
+        let chosen = args.metrics.iter().map(|metric| ("--metrics", metric));
+        let unknown = chosen.chain(args.sort.iter().map(|metric| ("--sort", metric)));
+        let unknown: Vec<String> = unknown
+            .filter(|(_, metric)| !comparison.has(metric))
+            .map(|(flag, metric)| format!("{flag}: {} does not apply here", metric.name))
+            .collect();
+        if !unknown.is_empty() {
+            return Err(Failure::usage(unknown));
+        }
+    }
     if let Some(metric) = args.sort {
         comparison.sort_by(metric);
     }

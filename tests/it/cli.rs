@@ -244,6 +244,17 @@ fn compare_prints_the_chosen_metrics_in_their_order_and_sorts_by_one() {
 }
 
 #[test]
+fn compare_refuses_metrics_that_apply_to_no_target() {
+    let dir = temp();
+    let pair = ["compare", "--workload", "llama3.1-70b-serve", "--target", "h100-sxm-8"];
+    for (flag, value) in [("--metrics", "mfu"), ("--metrics", "tpot,mfu"), ("--sort", "mfu")] {
+        let outcome = atlas(dir.path(), &[&pair[..], &[flag, value]].concat()).assert().code(2);
+        let text = stderr(&outcome);
+        assert!(text.contains(&format!("{flag}: mfu does not apply here")), "{text}");
+    }
+}
+
+#[test]
 fn comparison_documents_the_settings_that_replace_those_of_the_workload() {
     let dir = temp();
     let targets = ["--target", "h100-sxm-1024", "--target", "h100-sxm-8"];

@@ -118,10 +118,18 @@ impl Comparison {
     /// Metrics to show, without those that apply to none of the estimates.
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {
-        let answers = || self.columns.iter().filter_map(|column| column.answer.as_ref().ok());
-        let applies = |metric: &&Metric| answers().any(|(scenario, _)| metric.applies_to(scenario));
         let usual = METRICS.iter().filter(|_| self.chosen.is_empty());
-        usual.chain(self.chosen.iter().copied()).filter(applies).map(|metric| self.line(metric)).collect()
+        usual
+            .chain(self.chosen.iter().copied())
+            .filter(|metric| self.has(metric))
+            .map(|metric| self.line(metric))
+            .collect()
+    }
+
+    /// Whether a metric applies to one of the targets.
+    #[must_use]
+    pub fn has(&self, metric: &Metric) -> bool {
+        self.columns.iter().flat_map(|column| &column.answer).any(|(scenario, _)| metric.applies_to(scenario))
     }
 
     /// Sorts the columns by a metric, best first, as the TUI does. Targets that cannot run or have no value come last.
