@@ -21,14 +21,23 @@ const REPLICATIONS: u32 = 8;
 /// Answers with the goodput under failures, and the checkpoint interval that maximizes it.
 pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Failures);
-    let case = question.case(context, &mut reply)?;
-    if case.mode() != Mode::Training {
+    let mut question = question.clone();
+    let stated = question.subject.mode.replace(Mode::Training);
+    if stated == Some(Mode::Inference) {
         return Err(Refusal::Nothing(
             "failures and checkpoints are simulated for training only; in serving, a failed replica lowers the \
              throughput by its share: ask `what if num_nodes=…`"
                 .to_owned(),
         ));
     }
+    let trained = training_context(&question, context)?;
+    if stated.is_none() && question.subject.model.is_empty() && trained.workload != context.workload {
+        reply.push_text(format!(
+            "Failures and checkpoints are simulated for training; the answer is about {}, not {}.",
+            trained.workload, context.workload
+        ));
+    }
+    let case = question.case(&trained, &mut reply)?;
     let engine = Knob::Engine.parse("event", &[]).map_err(|error| Refusal::Scenario(error.to_string()))?;
     let event = case.with(&[(Knob::Engine, engine)])?;
     let per_node = f64::from(case.scenario.accelerators_per_node).max(1.0);
@@ -74,6 +83,21 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
     let mtbf = format!("{:.0}h", found.mtbf / 3600.0);
     reply.command(&["simulate", "--mtbf", &mtbf, "--study", "goodput"], case.command_flags());
     Ok(reply)
+}
+
+/// The context with a training workload: that of the question, or else the first one that the target runs.
+fn training_context<'a>(question: &ParsedQuestion, context: &Context<'a>) -> Result<Context<'a>, Refusal> {
+    let with = |workload: &str| Context { workload: workload.into(), ..context.clone() };
+    let usual = with(&question.workload(context, &mut Reply::new(ReplyKind::Failures))?);
+    let runs = |context: &Context<'_>| {
+        let case = question.case(context, &mut Reply::new(ReplyKind::Failures));
+        case.is_ok_and(|case| case.trouble().is_none())
+    };
+    if usual.workload == context.workload || !question.subject.model.is_empty() || runs(&usual) {
+        return Ok(usual);
+    }
+    let others = question.known.workloads.iter().filter(|workload| workload.mode == Mode::Training);
+    Ok(others.map(|workload| with(&workload.name)).find(runs).unwrap_or(usual))
 }
 
 fn refused(problems: atlas_plan::simulation::Problems) -> Refusal {
