@@ -98,11 +98,14 @@ fn contains_part(word: &str, name: &str) -> bool {
     !number && format!("-{name}-").contains(&format!("-{word}-"))
 }
 
+/// Nouns for hardware in general, which name no target even if they are a part of a name (`GROQ_LPU_NODE`).
+const GENERAL: [&str; 6] = ["node", "nodes", "gpu", "gpus", "accelerator", "accelerators"];
+
 /// Whether a name contains a word. A number alone does not count, since it would match too many names. An empty word,
 /// which remains of `*`, matches every name.
 fn contains_word(word: &str, name: &str) -> bool {
     let number = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
-    !number && name.to_lowercase().contains(word)
+    !number && !GENERAL.contains(&word) && name.to_lowercase().contains(word)
 }
 
 #[cfg(test)]
@@ -111,7 +114,8 @@ mod tests {
 
     #[test]
     fn words_name_targets_by_whole_parts_before_substrings() {
-        let names = ["l40s-8", "l4-8", "h200-sxm-8", "h20-8", "tpu-v4-64", "tpu-v5e-256", "a100-sxm-80gb-8"];
+        let names =
+            ["GROQ_LPU_NODE", "l40s-8", "l4-8", "h200-sxm-8", "h20-8", "tpu-v4-64", "tpu-v5e-256", "a100-sxm-80gb-8"];
         let target = |name: &&str| KnownTarget { name: (*name).to_owned(), per_node: 8, nodes: 1 };
         let known = Known { targets: names.iter().map(target).collect(), workloads: Vec::new() };
         let named = |word: &str| -> Vec<&str> { known.targets_of(word).map(|target| target.name.as_str()).collect() };
@@ -121,6 +125,9 @@ mod tests {
         assert_eq!(named("h200-sxm-8"), ["h200-sxm-8"]);
         assert_eq!(named("l4*"), ["l40s-8", "l4-8"]);
         assert_eq!(named("a100"), ["a100-sxm-80gb-8"]);
-        assert_eq!(named("100"), Vec::<&str>::new());
+        assert_eq!(named("groq"), ["GROQ_LPU_NODE"]);
+        for word in ["100", "node", "nodes"] {
+            assert_eq!(named(word), Vec::<&str>::new(), "{word}");
+        }
     }
 }

@@ -104,7 +104,12 @@ impl KnobValues for Knob {
                 Err(problem) => Err(refuse(format!("software, such as vllm@0.11 ({problem})"))),
             },
             ValueType::Number { bounds, .. } => {
-                let value = parse_number(bare(text, spec.unit)).filter(|value| bounds.contains(*value));
+                let percent = text.strip_suffix('%').filter(|_| bounds.max <= 1.0 && !bounds.whole);
+                let value = match percent {
+                    Some(percent) => parse_number(percent.trim_end()).map(|value| value / 100.0),
+                    None => parse_number(bare(text, spec.unit)),
+                };
+                let value = value.filter(|value| bounds.contains(*value));
                 value.map(Setting::Number).ok_or_else(|| refuse(bounds.describe()))
             }
             ValueType::Seed => {

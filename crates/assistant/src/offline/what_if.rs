@@ -1,7 +1,7 @@
 //! Metrics before and after a change.
 
 use atlas_core::units;
-use atlas_plan::estimate::MetricId;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 
 use super::case::{Case, Context};
@@ -119,7 +119,8 @@ fn push_changed_metrics(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) 
     let others = others.into_iter().map(MetricId::metric);
     let mut rows = Vec::new();
     let mut same = Vec::new();
-    for metric in before.headlines().chain(others).filter(|metric| metric.applies_to(&after.scenario)) {
+    let applies = |metric: &&Metric| metric.applies_to(&before.scenario) || metric.applies_to(&after.scenario);
+    for metric in before.headlines().chain(others).filter(applies) {
         let (old, new) = (before.value(metric), after.value(metric));
         if old == new {
             same.push(metric.label);
@@ -132,6 +133,9 @@ fn push_changed_metrics(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) 
             _ => String::new(),
         };
         rows.push(vec![metric.label.to_owned(), before.format_metric(metric), after.format_metric(metric), change]);
+    }
+    if let Some(price) = after.scenario.missing_price().filter(|_| before.scenario.missing_price().is_none()) {
+        reply.push_text(format!("Note: {price}."));
     }
     if rows.is_empty() {
         reply.push_text("No metric changes: the scenario already has this value, or no metric shown depends on it.");

@@ -13,7 +13,16 @@ fn knob_parse_accepts_the_unit_of_the_knob() {
     }
     assert_eq!(value(Knob::CapexUsdNode, "$250k"), Some(Setting::Number(250_000.0)));
     assert_eq!(value(Knob::Prompt, "8k tok"), Some(Setting::Number(8000.0)));
-    for (knob, text) in [(Knob::Tp, "$8"), (Knob::HourlyUsd, "$"), (Knob::HourlyUsd, "48 ms"), (Knob::Prompt, "tok")] {
+    assert_eq!(value(Knob::Utilization, "50%"), Some(Setting::Number(0.5)));
+    assert_eq!(value(Knob::PrefixHit, "12.5 %"), Some(Setting::Number(0.125)));
+    for (knob, text) in [
+        (Knob::Tp, "50%"),
+        (Knob::Utilization, "150%"),
+        (Knob::Tp, "$8"),
+        (Knob::HourlyUsd, "$"),
+        (Knob::HourlyUsd, "48 ms"),
+        (Knob::Prompt, "tok"),
+    ] {
         assert_eq!(value(knob, text), None, "{text}");
     }
 }
