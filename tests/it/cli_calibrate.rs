@@ -255,3 +255,22 @@ fn simulations_state_that_the_calibration_is_not_applied() {
     );
     assert!(!other.contains("calibration"), "{other}");
 }
+
+#[test]
+fn a_log_of_step_times_takes_the_sequence_length_of_the_workload() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = |step: u32| {
+        format!(
+            " iteration {step:8}/     100 | consumed samples: {:12} | elapsed time per iteration (ms): 16600.0 | learning rate: \
+             1.000E-04 | global batch size:  1152 | lm loss: 2.000000E+00 | loss scale: 1.0 | grad norm: 1.000 |\n",
+            1152 * step
+        )
+    };
+    std::fs::write(dir.path().join("w1.log"), (1..60).map(line).collect::<String>()).unwrap();
+    let args = ["--target", "h100-sxm-64", "--workload", "llama3.1-8b-train", "--dry-run", "--format", "json"];
+    let of =
+        |file: &str| json(&stdout(&atlas(dir.path(), &[&["calibrate", file], &args[..]].concat()).assert().code(0)));
+    let (filled, stated) = (of("w1.log"), of("w1.log:seq_len=8192"));
+    assert_eq!(filled["parameters"], stated["parameters"]);
+    assert!(!filled["parameters"].as_array().unwrap().is_empty(), "{filled}");
+}

@@ -33,7 +33,7 @@ use crate::runs::components::Components;
 use crate::runs::{Run, effects};
 use atlas_config::corrections::{Factor, Quantity};
 use atlas_config::library::Library;
-use atlas_config::{Corrections, Efficiency, Profile, Target};
+use atlas_config::{Corrections, Efficiency, Mode, Profile, Target, Workload};
 use atlas_core::plan::Engine;
 use guide::Calibration;
 use judge::EvaluatedMetric;
@@ -171,6 +171,23 @@ fn implausible(run: &Run) -> Option<String> {
     })
 }
 
+/// A row of training that states step times only, with the batch and sequence length of the workload, so that its
+/// throughput is known.
+fn with_tokens_of_workload(row: &Observation, workload: Option<&Workload>) -> Observation {
+    let mut row = row.clone();
+    let Some(workload) = workload.filter(|workload| workload.shape.mode == Mode::Training) else { return row };
+    if row.mode() != Mode::Training || row.figure("step_time_s").is_none() || row.throughput().is_some() {
+        return row;
+    }
+    let tokens = [("global_batch", workload.plan.global.map(f64::from)), ("seq_len", Some(workload.shape.prompt))];
+    for (name, value) in tokens {
+        if let (None, Some(value)) = (row.number(name), value) {
+            row.set(name, value.into());
+        }
+    }
+    row
+}
+
 /// Calibrates the target of `bench` with `rows`.
 #[must_use]
 pub fn calibrate(bench: &RowPredictor<'_>, rows: &[Observation], start: &Start) -> Outcome {
@@ -182,7 +199,7 @@ pub fn calibrate(bench: &RowPredictor<'_>, rows: &[Observation], start: &Start) 
                 let reason = format!("it ran on {device}, but {} has other accelerators", bench.target.name);
                 foreign.push((row.source.clone(), reason));
             }
-            None => own.push(row.clone()),
+            None => own.push(with_tokens_of_workload(row, bench.workload.map(AsRef::as_ref))),
         }
     }
     let rows = own.as_slice();
