@@ -591,14 +591,14 @@ fn five_numbered_examples_run_and_a_sixth_is_rejected() {
 #[test]
 fn autoscaling_states_and_prices_the_replicas_that_run() {
     let dir = temp();
-    let of = |more: &[&str]| json(dir.path(), &[&SERVE, &["--osl", "20", "--requests", "2000"], more].concat());
+    let of = |more: &[&str]| json(dir.path(), &[&SERVE[..], &["--osl", "20", "--requests", "2000"], more].concat());
     let fixed = of(&["--arrivals", "poisson:2"]);
     let scaled = of(&["--arrivals", "poisson:2", "--autoscale", "1..8:32"]);
     let replicas = number(&scaled["figures"]["replicas"]["mean"]);
     assert!(replicas > 1.0 && replicas < 7.0, "{replicas}");
     let [all, running] = [&fixed, &scaled].map(|run| number(&run["cost"]["usd_per_hour"]));
     assert!((running / (all * replicas / 8.0) - 1.0).abs() < 1e-9, "{running} {all}");
-    let command = |more: &[&str]| atlas(dir.path(), &[&SERVE, &["--osl", "20"], more].concat()).assert();
+    let command = |more: &[&str]| atlas(dir.path(), &[&SERVE[..], &["--osl", "20"], more].concat()).assert();
     let short = ["--requests", "200", "--arrivals", "poisson:20", "--autoscale", "1..8:32"];
     assert!(stdout(&command(&short).code(0)).contains("a replica starts in"));
     let refused = stderr(&command(&["--autoscale", "1..100:4"]).code(1));
