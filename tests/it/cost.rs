@@ -4,6 +4,7 @@ use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_plan::engine::estimate;
 use atlas_plan::estimate::{Estimate, Metric};
+use atlas_plan::explain::explain;
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -325,4 +326,20 @@ fn node_power_increases_with_load() {
     // No TDP is published for Trainium; a share of the node's power is used instead.
     let trainium = watts("trn2-16", TRAIN.1, &[]);
     assert!((0.5..0.95).contains(&(trainium / 9600.0)), "{trainium}");
+}
+
+#[test]
+fn energy_of_owned_hardware_is_derived_from_power_and_its_price() {
+    let parts = Parts::find(&Library::load(&Sources::built_in(), None), "h100-sxm-128", "llama3.1-70b-train").unwrap();
+    let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+    let estimate = estimate(&scenario);
+    let tree = |name: &str| explain(&scenario, &parts, &estimate, Metric::named(name).unwrap());
+    let owned = tree("usd_per_hour_owned");
+    let symbols: Vec<&str> = owned.walk().iter().map(|term| &*term.symbol).collect();
+    assert!(["P_node", "PUE", "USD_kWh"].iter().all(|symbol| symbols.contains(symbol)), "{symbols:?}");
+    // A node is bought and rented, so that the energy is that of one node, too.
+    let months = tree("break_even_months");
+    let saved = months.dependencies.iter().find(|term| term.symbol == "C_saved").unwrap();
+    let energy = saved.walk().into_iter().find(|term| term.symbol == "C_energy").unwrap().value;
+    same(energy * scenario.num_nodes, estimate.cost.energy_usd_per_hour);
 }

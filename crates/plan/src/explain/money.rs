@@ -181,7 +181,7 @@ fn energy_of_node(whole: &Context<'_>) -> Term {
 fn energy_hour(whole: &Context<'_>) -> Term {
     let value = whole.estimate.cost.energy_usd_per_hour;
     let all = energy_of_node(whole) * whole.inputs.knob("nodes", Knob::NumNodes);
-    Term::stated("C_energies", "energy cost of all nodes per hour", "USD", value, all)
+    Term::stated("C_energy_all", "energy cost of all nodes per hour", "USD", value, all)
 }
 
 /// Cost of a productive hour of a rented node, without separately billed energy.
