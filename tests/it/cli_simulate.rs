@@ -601,6 +601,6 @@ fn autoscaling_states_and_prices_the_replicas_that_run() {
     let command = |more: &[&str]| atlas(dir.path(), &[&SERVE[..], &["--osl", "20"], more].concat()).assert();
     let short = ["--requests", "200", "--arrivals", "poisson:20", "--autoscale", "1..8:32"];
     assert!(stdout(&command(&short).code(0)).contains("a replica starts in"));
-    let refused = stderr(&command(&["--autoscale", "1..100:4"]).code(1));
+    let refused = stderr(&command(&["--autoscale", "1..100:4"]).code(2));
     assert!(refused.contains("at most the 8 that the target holds"), "{refused}");
 }
