@@ -181,6 +181,7 @@ pub(super) fn rewrite_jargon(words: &mut Words) {
         words.replace(&format!("{phrase} go"), &["time", "go"]);
     }
     words.replace("how many replicas", &["how", "many", "gpus"]);
+    words.replace("how many nodes", &["how", "many", "gpus"]);
     for adjective in ["best", "fastest", "optimal"] {
         for layout in LAYOUTS {
             words.replace(&format!("{adjective} {layout}"), &["fastest", CURRENT_HARDWARE]);
