@@ -1,6 +1,5 @@
 //! The input of a serving estimate, as plain numbers.
 
-use super::latency::Spread;
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
 use crate::roofline::FusedAttention;
@@ -463,18 +462,6 @@ impl ServingInput {
     #[must_use]
     pub fn longest_output(&self) -> f64 {
         self.osl_spread.max(self.osl_max.unwrap_or(Count::ZERO) / self.osl.max(1.0)).max(1.0)
-    }
-
-    /// Mean and percentiles of the output length, tokens: uniform about the mean if the longest output is at most twice
-    /// the mean, otherwise Beta(1, longest / mean - 1), as in simulations.
-    #[must_use]
-    pub fn output_lengths(&self) -> Spread {
-        let longest = if self.osl > 1.0 { self.longest_output() } else { 1.0 };
-        let at = |q: f64| match longest {
-            longest if longest <= 2.0 => 1.0 + (longest - 1.0) * (2.0 * q - 1.0),
-            longest => longest * (1.0 - math::powf(1.0 - q, 1.0 / (longest - 1.0))),
-        };
-        Spread { mean: 1.0, p50: at(0.5), p95: at(0.95), p99: at(0.99) }.map(|ratio| self.osl * ratio)
     }
 
     /// Bytes of the image encoder's weights on a rank of the first stage. They are sharded over tensor-parallel ranks

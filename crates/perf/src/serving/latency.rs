@@ -10,6 +10,7 @@ use super::machine::Machine;
 use super::queue;
 use super::steady_state::{self, Cycle};
 use crate::constants::Constants;
+use atlas_core::math;
 
 /// Mean and percentiles of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -47,6 +48,20 @@ impl Spread {
             p95: join(self.p95, other.p95),
             p99: join(self.p99, other.p99),
         }
+    }
+}
+
+impl ServingInput {
+    /// Mean and percentiles of the output length, tokens: uniform about the mean if the longest output is at most twice
+    /// the mean, otherwise Beta(1, longest / mean - 1), as in simulations.
+    #[must_use]
+    pub fn output_lengths(&self) -> Spread {
+        let longest = if self.osl > 1.0 { self.longest_output() } else { 1.0 };
+        let at = |q: f64| match longest {
+            longest if longest <= 2.0 => 1.0 + (longest - 1.0) * (2.0 * q - 1.0),
+            longest => longest * (1.0 - math::powf(1.0 - q, 1.0 / (longest - 1.0))),
+        };
+        Spread { mean: 1.0, p50: at(0.5), p95: at(0.95), p99: at(0.99) }.map(|ratio| self.osl * ratio)
     }
 }
 
