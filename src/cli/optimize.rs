@@ -119,7 +119,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     );
     let path =
         record.write(&args.out, &record.optimized_file_name()).map_err(|error| write_error(&args.out, &error))?;
-    let body = serde_json::to_value(&record)?;
+    let body = record.to_value()?;
     keep::keep(EntryKind::Optimum, keep::of_estimate(&picked, &found.scenario, &found.estimate, body));
     match args.format {
         Format::Table => output::print(&globals.charset().write(&table(&picked, &start, &found, sla)))?,

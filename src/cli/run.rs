@@ -88,7 +88,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let record = Record::new(&picked.target.name, &picked.workload, track, "pre-opt", &scenario, &overrides, &answer);
     let path = record.write(&args.out, &record.file_name()).map_err(|error| save::write_error(&args.out, &error))?;
     let supports = support::of(&picked, &scenario);
-    keep::keep(EntryKind::Prediction, keep::of_estimate(&picked, &scenario, &answer, serde_json::to_value(&record)?));
+    keep::keep(EntryKind::Prediction, keep::of_estimate(&picked, &scenario, &answer, record.to_value()?));
     match args.format {
         Format::Table => {
             let advice = advise(&scenario, &picked, &answer, Objective::default());

@@ -563,3 +563,13 @@ fn import_of_a_file_without_a_job_fails_and_says_so() {
         assert!(stderr(&run).contains("found no launch command"), "{name}: {}", stderr(&run));
     }
 }
+
+#[test]
+fn seeds_beyond_64_bits_run() {
+    let dir = temp();
+    let seed = "seed=999999999999999999999999999999";
+    for format in ["table", "json", "csv"] {
+        let pair = ["run", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve", "--set", seed];
+        atlas(dir.path(), &[&pair[..], &["--format", format]].concat()).assert().code(0);
+    }
+}

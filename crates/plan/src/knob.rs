@@ -3,7 +3,6 @@
 use atlas_core::math;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 pub use atlas_core::field::{Field as Spec, FileLocation, Group, KNOBS, Knob, Step, ValueType};
@@ -40,9 +39,6 @@ pub trait KnobValues: Sized {
     #[must_use]
     fn step(self, from: &Setting, by: i32, fabrics: &[(Arc<str>, f64)]) -> Setting;
 }
-
-/// Seeds that JSON can contain.
-const SEEDS: RangeInclusive<i128> = i64::MIN as i128..=u64::MAX as i128;
 
 impl KnobValues for Knob {
     fn named(name: &str) -> Result<Knob, KnobError> {
@@ -112,11 +108,7 @@ impl KnobValues for Knob {
                 let value = value.filter(|value| bounds.contains(*value));
                 value.map(Setting::Number).ok_or_else(|| refuse(bounds.describe()))
             }
-            ValueType::Seed => {
-                let seed = text.parse().ok().filter(|seed| SEEDS.contains(seed));
-                seed.map(Setting::Seed)
-                    .ok_or_else(|| refuse(format!("a whole number from {} to {}", SEEDS.start(), SEEDS.end())))
-            }
+            ValueType::Seed => text.parse().map(Setting::Seed).map_err(|_| refuse("a whole number".to_owned())),
         }
     }
 
@@ -124,7 +116,7 @@ impl KnobValues for Knob {
         match (&value.value, self.spec().kind) {
             (Value::Text(text), _) => self.parse(text, fabrics),
             (Value::Bool(on), ValueType::Toggle) => Ok(Setting::Toggle(*on)),
-            (Value::Int(seed), ValueType::Seed) if SEEDS.contains(seed) => Ok(Setting::Seed(*seed)),
+            (Value::Int(seed), ValueType::Seed) => Ok(Setting::Seed(*seed)),
             (_, ValueType::Number { bounds, .. }) if value.number().is_some_and(|number| bounds.contains(number)) => {
                 Ok(Setting::Number(value.number().unwrap_or_default()))
             }

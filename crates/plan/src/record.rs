@@ -379,6 +379,14 @@ impl<'a> Record<'a> {
         format!("optimized_{}_{}_{}.json", file_name(self.target), file_name(self.workload), self.seed)
     }
 
+    /// Returns the record as JSON. A seed beyond 64 bits becomes a floating-point number.
+    ///
+    /// # Errors
+    /// The record cannot be serialized.
+    pub fn to_value(&self) -> serde_json::Result<serde_json::Value> {
+        serde_json::from_str(&serde_json::to_string(self)?)
+    }
+
     /// Writes the record to `dir` as `name` and as `last_run.json`. Returns the path of the former.
     pub fn write(&self, dir: &Path, name: &str) -> std::io::Result<PathBuf> {
         let mut text = serde_json::to_string_pretty(self)?;

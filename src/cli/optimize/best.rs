@@ -63,7 +63,7 @@ pub(super) fn run(
     let record = Record::new(target, workload, track, "post-opt", &scenario, &overrides, &estimate);
     let path =
         record.write(&args.out, &record.optimized_file_name()).map_err(|error| write_error(&args.out, &error))?;
-    let body = serde_json::to_value(&record)?;
+    let body = record.to_value()?;
     keep::keep(EntryKind::Optimum, keep::of_estimate(parts, &scenario, &estimate, body));
     write_stderr(&format!("wrote {}", path.display()));
     Ok(())

@@ -307,7 +307,7 @@ fn stated_settings_without_effect_are_noted_even_if_they_are_defaults() {
         ("h100-sxm-8", "llama3.1-70b-serve", &["expert_precision=fp4"], "expert_precision"),
         ("h100-sxm-8", "llama3.1-70b-serve", &["noise=on"], "noise"),
         ("h100-sxm-8", "llama3.1-70b-serve", &["train_tokens=1e12"], "train_tokens"),
-        ("h100-sxm-8", "llama3.1-70b-serve", &["conversations=10"], "conversations"),
+        ("h100-sxm-8", "llama3.1-70b-serve", &["conversations=1000"], "conversations"),
         ("h100-sxm-8", "llama3.1-70b-serve", &["optimizer=adam"], "optimizer"),
         ("h100-sxm-64", "llama3.1-8b-train", &["noise=on"], "noise"),
         ("h100-sxm-64", "llama3.1-8b-train", &["host_memory_gb=10"], "host_memory_gb"),
@@ -364,9 +364,6 @@ fn settings_that_contradict_each_other_or_the_hardware_are_refused() {
         let fix = crate::advice::fit::fit(&scenario, &parts, &answer).unwrap();
         assert!(!fix.fixes.is_empty(), "{set}");
     }
-    let seed = Knob::Seed.parse("999999999999999999999999999999", &[]).unwrap_err().to_string();
-    assert!(seed.contains("seed") && seed.contains("18446744073709551615"), "{seed}");
-    assert!(Knob::Seed.parse("-7", &[]).is_ok());
 }
 
 #[test]

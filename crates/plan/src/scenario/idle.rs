@@ -239,7 +239,10 @@ impl Scenario {
             Knob::KvSsdGbps => self.ineffective_tier(1, Knob::KvSsdGb),
             Knob::KvRemoteGbps => self.ineffective_tier(2, Knob::KvRemoteGb),
             Knob::Conversations => {
-                let repeats = phase.conversations().is_none_or(|talk| talk.turns > 1.0 || talk.shared > 0.0);
+                // Fewer conversations than requests in flight limit the latter.
+                let repeats = phase.conversations().is_none_or(|talk| {
+                    talk.turns > 1.0 || talk.shared > 0.0 || f64::from(talk.count) <= self.concurrency(phase)
+                });
                 when(!repeats && stated.prefix_hit.is_none(), NOTHING_REPEATED)
             }
             Knob::PrefixHit => when(talk, CONVERSATIONS_DECIDE),

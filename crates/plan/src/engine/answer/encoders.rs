@@ -92,7 +92,7 @@ fn prefill_only_loads_of_a_decoder_count_prompt_tokens_and_have_no_tpot() {
 
 #[test]
 fn encoders_reuse_no_prefix_and_have_no_pools() {
-    let sets = ["prefix_hit=0.9", "conversations=100", "prefill_workers=2", "prefill_accelerators=2"];
+    let sets = ["prefix_hit=0.9", "conversations=100000", "prefill_workers=2", "prefill_accelerators=2"];
     for workload in ["bge-large-embed", "bge-reranker-score"] {
         for engine in [Engine::Analytical, Engine::Event] {
             let plain = answered(engine, workload, &[]);
