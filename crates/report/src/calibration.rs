@@ -26,6 +26,11 @@ fn percent(error: f64) -> String {
     if percent.abs() < 1e6 { format!("{percent:+.1} %") } else { format!("{percent:+.1e} %") }
 }
 
+/// Formats an error in per cent, without a sign.
+fn size(percent: f64) -> String {
+    if percent < 1e6 { format!("{percent:.1} %") } else { format!("{percent:.1e} %") }
+}
+
 /// Renders the parameters as a table.
 #[must_use]
 pub fn parameters(all: &[Parameter]) -> String {
@@ -132,7 +137,7 @@ pub fn table(outcome: &Outcome) -> String {
         out += &measurements_table(&outcome.judged, 24);
         out += "\nMedian absolute error\n";
         for (name, n, before, after) in changes(&outcome.judged) {
-            out += &format!("  {name} (n = {n}): {before:.1} % before, {after:.1} % after\n");
+            out += &format!("  {name} (n = {n}): {} before, {} after\n", size(before), size(after));
         }
     }
     let mut list = |title: &str, lines: Vec<String>| {
@@ -163,7 +168,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     let rows = if measured.len() == 1 { "measurement" } else { "measurements" };
     out.push(Block::Text(format!("{date}: {} parameters from {} {rows}.", all.len(), measured.len())));
     if let Some((name, n, before, after)) = changes.first() {
-        let shown = format!("{name}: median error {before:.1} % before, {after:.1} % after (n = {n})");
+        let shown = format!("{name}: median error {} before, {} after (n = {n})", size(*before), size(*after));
         out.push(Block::Callout(shown));
     }
     let head = |names: &[(&str, Align)]| names.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
@@ -171,7 +176,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     if !changes.is_empty() {
         out.push(Block::Heading(2, "Errors before and after".to_owned()));
         let row = |(name, n, before, after): &(String, usize, f64, f64)| {
-            let percent = |error: f64| Cell::figure(format!("{error:.1} %"), error);
+            let percent = |error: f64| Cell::figure(size(error), error);
             vec![Cell::text(name.clone()), Cell::figure(n.to_string(), *n as f64), percent(*before), percent(*after)]
         };
         let head =

@@ -290,7 +290,9 @@ fn scripts(record: &mut Record, row: &Row, shape: Option<&Shape>, device: Option
 /// far as both are stated (one list rounds what another copies in full). The row with the fewest inferred and assumed
 /// cells is kept.
 pub(super) fn duplicates(records: &mut [Record]) {
-    let mut groups: HashMap<String, Vec<Vec<(usize, [Decimal; 2])>>> = HashMap::new();
+    /// Rows of one measurement, with TTFT and TPOT.
+    type Copies = Vec<(usize, [Decimal; 2])>;
+    let mut groups: HashMap<String, Vec<Copies>> = HashMap::new();
     for (at, record) in records.iter().enumerate() {
         let Some(ttft) = Decimal::parse(record.text("ttft_ms")) else { continue };
         let Some(tpot) = Decimal::parse(record.text("tpot_ms")) else { continue };
