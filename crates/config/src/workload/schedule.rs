@@ -74,7 +74,7 @@ impl Schedule<'_> {
         let path = format!("{}.schedule.phases[{index}]", self.label);
         let mut fields = Fields::open(self.file, path.clone(), node, self.diagnostics)?;
         let name = fields.text("name").unwrap_or_else(|| format!("phase_{}", index + 1));
-        let minutes = fields.number("duration_minutes", Bounds::POSITIVE);
+        let minutes = fields.number("duration_minutes", Bounds::FINITE);
         let tokens_scale = fields.number("tokens_scale", Bounds::FINITE);
         let autoscale_factor = fields.number("autoscale_factor", Bounds::FINITE);
         let request_profile = fields.text("request_profile");
@@ -101,10 +101,14 @@ impl Schedule<'_> {
         let written = fields.node("overrides").filter(|node| !node.items().is_some_and(<[Node]>::is_empty));
         let overrides = written.cloned().unwrap_or_else(|| Node::synthetic(atlas_document::Value::Map(Vec::new())));
         fields.finish();
-        let minutes =
-            minutes.filter(|minutes| *minutes > 0.0).or(self.duration_minutes).filter(|minutes| *minutes > 0.0);
-        if minutes.is_none() {
-            let message = "no duration: neither the phase nor the workload has duration_minutes above 0".to_owned();
+        // The predecessor gives such phases no weight, or the duration of the workload.
+        if let Some(stated) = minutes.filter(|minutes| *minutes <= 0.0) {
+            let message = format!("found {stated}, expected a number above 0");
+            let at = path.clone() + ".duration_minutes";
+            self.complain(Severity::Warning, node, at, message, None);
+        }
+        if minutes.is_none() && self.duration_minutes.is_none() {
+            let message = "no duration: neither the phase nor the workload has duration_minutes".to_owned();
             self.complain(Severity::Error, node, path.clone(), message, Some("add duration_minutes".to_owned()));
         }
         let merged = self.workload.merged(&overrides);
@@ -126,7 +130,7 @@ impl Schedule<'_> {
         Some(PhaseSpec {
             name: name.into(),
             index: u32::try_from(index).unwrap_or(u32::MAX),
-            minutes: minutes.unwrap_or_default(),
+            minutes: minutes.filter(|minutes| *minutes > 0.0).or(self.duration_minutes).unwrap_or_default(),
             shape: shape?,
             plan: plan.unwrap_or_default(),
             tokens_scale,

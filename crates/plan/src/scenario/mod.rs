@@ -304,6 +304,9 @@ impl Scenario {
                     .to_owned(),
             );
         }
+        if self.phases.iter().any(|phase| phase.minutes <= 0.0) {
+            lacks.push("duration_minutes above 0 in every phase of the schedule".to_owned());
+        }
         lacks.extend(self.missing_image_support());
         let fixed = |sheet: &Arc<Sheet>| self.terms.clock_share < 1.0 && !datasheet::clock_can_be_limited(sheet);
         if let Some(sheet) = parts.accelerator.as_ref().filter(|sheet| fixed(sheet)) {
