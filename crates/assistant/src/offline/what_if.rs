@@ -60,8 +60,9 @@ pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Resul
         suggest(&mut reply, &after, &words);
     }
     if let Some(metric) = reply.figures.first().map(|figure| figure.metric.metric()) {
-        reply.command(&["explain", metric.name], before.command_flags());
-        reply.command(&["explain", metric.name], after.command_flags());
+        for case in [&before, &after].into_iter().filter(|case| metric.applies_to(&case.scenario)) {
+            reply.command(&["explain", metric.name], case.command_flags());
+        }
     }
     reply.command(&["run"], after.command_flags());
     if let (Setting::Number(from), Setting::Number(to)) =
