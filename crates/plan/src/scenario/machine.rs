@@ -50,7 +50,7 @@ impl Machine {
     #[must_use]
     pub fn of_target(target: &Target, sheet: &Sheet) -> Option<Machine> {
         let mut device = datasheet::accelerator(sheet);
-        // The memory of the target may differ from that of the catalog: a variant or a slice of the same part.
+        // The memory of the target may differ from that of the catalog: a variant of the same part.
         if target.memory_gb_per_accel > 0.0 {
             device.mem_bytes = memory_gb(target, sheet) * 1e9;
         }
@@ -146,10 +146,11 @@ impl ContradictedMemory {
         (sheet.memory.is_in_package() && differs).then_some(ContradictedMemory { stated, known })
     }
 
-    /// Memory to plan with, GB: the smaller size, so that nothing fits that would not.
+    /// Memory to plan with, GB: that of the datasheet, since the statement names the accelerator, too. A part of it is
+    /// stated as `gpu_memory_utilization`.
     #[must_use]
     pub fn used(self) -> f64 {
-        self.stated.min(self.known)
+        self.known
     }
 }
 
@@ -157,11 +158,9 @@ impl fmt::Display for ContradictedMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "memory_gb_per_accel is {}, but this accelerator has {} GB: {} GB are used; correct the target, describe a custom \
+            "memory_gb_per_accel is {}, but this accelerator has {} GB, which is used instead: correct the target, describe a custom \
              accelerator, or limit a server's memory with gpu_memory_utilization",
-            self.stated,
-            self.known,
-            self.used()
+            self.stated, self.known
         )
     }
 }
