@@ -202,7 +202,16 @@ fn number(name: &str, value: f64) -> String {
 
 /// Key metric of an entry.
 pub(crate) fn headline(entry: &Entry) -> Option<(&str, f64)> {
-    let names = ["step_time_s", "step_time_ms", "tokens_per_sec", "tokens_per_s", "time_per_token_s", "points"];
+    let names = [
+        "step_time_s",
+        "step_time_ms",
+        "tokens_per_sec",
+        "summary.steady_tokens_per_sec",
+        "summary.tokens_per_sec",
+        "tokens_per_s",
+        "time_per_token_s",
+        "points",
+    ];
     let named = names.into_iter().find_map(|name| Some((name, *entry.figures.get(name)?)));
     named.or_else(|| entry.figures.iter().next().map(|(name, value)| (name.as_str(), *value)))
 }

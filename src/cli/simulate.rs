@@ -344,6 +344,11 @@ fn draft(answer: &Answer, library: &Library) -> color_eyre::Result<Draft> {
     };
     draft.inputs.insert("configuration".to_owned(), answer.config.yaml()?.into());
     draft.figures = keep::numbers(&body);
+    // Under the name that predictions use, so that trends contain both. A serving run has the rate while requests
+    // arrive: without the end, where batches shrink.
+    let rates = ["summary.steady_tokens_per_sec", "summary.tokens_per_sec"];
+    let rate = rates.iter().find_map(|name| draft.figures.get(*name).copied());
+    draft.figures.extend(rate.map(|rate| ("tokens_per_sec".to_owned(), rate)));
     Ok(Draft { body, ..draft })
 }
 

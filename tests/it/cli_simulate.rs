@@ -604,3 +604,21 @@ fn autoscaling_states_and_prices_the_replicas_that_run() {
     let refused = stderr(&command(&["--autoscale", "1..100:4"]).code(2));
     assert!(refused.contains("at most the 8 that the target holds"), "{refused}");
 }
+
+#[test]
+fn the_history_of_a_simulation_has_the_simulated_throughput() {
+    let dir = temp();
+    let kept = |args: &[&str]| {
+        let state = dir.path().join("state");
+        let assert = atlas(dir.path(), args).env("ATLAS_STATE_DIR", state).env_remove("ATLAS_HISTORY").assert().code(0);
+        stdout(&assert)
+    };
+    let args = [&SERVE[..], &["--requests", "200", "--osl", "20", "--format", "json"]].concat();
+    let simulated: Value = serde_json::from_str(&kept(&args)).unwrap();
+    let rate = number(&simulated["summary"]["steady_tokens_per_sec"]);
+    let entries: Value = serde_json::from_str(&kept(&["history", "--format", "json"])).unwrap();
+    assert_eq!(number(&entries[0]["figures"]["tokens_per_sec"]), rate);
+    let list = kept(&["history"]);
+    assert!(list.contains(" tokens_per_sec") && !list.contains("analytical.tokens_per_sec"), "{list}");
+    assert!(kept(&["history", "trend", "tokens_per_sec"]).contains("simulation"));
+}
