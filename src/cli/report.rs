@@ -176,13 +176,22 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
     let mut searches = Vec::new();
     let gauge = Gauge::default();
     let mut missing = Diagnostics::new();
+    let mut refused = None;
     for name in names {
         match Parts::find(&library, &name, workload) {
             Ok(parts) => {
                 let overrides = args.knobs.overrides(parts.fabrics())?;
                 let found = match args.methodology {
                     Some(Methodology::MaximumPerformance) => {
-                        best(&name, parts, overrides, args, &gauge, &mut searches)?
+                        match best(&name, parts, overrides, args, &gauge, &mut searches) {
+                            // The engine of some targets lacks metrics of the goal; the others are reported.
+                            Err(error) if error.is::<Failure>() => {
+                                let why = error.to_string();
+                                refused.get_or_insert(error);
+                                Err(why)
+                            }
+                            found => found?,
+                        }
                     }
                     _ => Entry::of(name.clone(), parts, overrides),
                 };
@@ -202,6 +211,9 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
         return Err(Failure::from(missing).into());
     }
     if study.entries.is_empty() {
+        if let Some(error) = refused {
+            return Err(error);
+        }
         let why: Vec<String> = study.failed.iter().map(|(name, why)| format!("{name}: {why}")).collect();
         return Err(color_eyre::eyre::eyre!("no target has an estimate: {}", why.join("; ")));
     }

@@ -129,6 +129,20 @@ fn maximum_performance_report_states_the_search_behind_each_optimum() {
 }
 
 #[test]
+fn a_target_without_the_metrics_of_the_goal_does_not_stop_the_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let search = ["report", "--workload", "llama3.1-70b-serve", "--methodology", "maximum-performance", "--tpot", "50"];
+    let over = ["--over", "tp=4,8", "--out", "best.md"];
+    let on = |targets: &str| atlas(dir.path(), &[&search[..], &over, &["--target", targets]].concat());
+    let legacy = "GROQ_LPU_NODE";
+    let both = on(&format!("{legacy},h100-sxm-8"));
+    assert!(both.status.success(), "{}", String::from_utf8_lossy(&both.stderr));
+    let text = std::fs::read_to_string(dir.path().join("best.md")).unwrap();
+    assert!(text.contains("tpot_ms does not apply to inference"), "{text}");
+    assert_eq!(on(legacy).status.code(), Some(2));
+}
+
+#[test]
 fn sweep_report_shows_point_count_and_curves() {
     let dir = tempfile::tempdir().unwrap();
     let sweep = ["sweep", "--over", "tp=1,2,4,8", "--over", "microbatch=1,2", "--out", "s.csv"];
