@@ -185,6 +185,16 @@ fn optimize_record_reproduces_the_same_result() {
 }
 
 #[test]
+fn optimize_starts_at_the_result_of_a_serving_record() {
+    let dir = folder();
+    let ran = json(dir.path(), &["run", "--target", "h100x32", "--workload", "serve", "--set", "tp=8"]);
+    assert_eq!(ran["knobs"]["cuda_graphs"], true);
+    let found =
+        json(dir.path(), &["optimize", "--record", "out/last_run.json", "--over", "tp=8", "--headroom", "none"]);
+    assert_eq!(found["start"]["metrics"]["tokens_per_sec"], ran["metrics"]["tokens_per_sec"]);
+}
+
+#[test]
 fn all_errors_of_a_search_goal_are_reported_together() {
     let dir = folder();
     let args = ["optimize", "--workload-dir", ".", "--target", "h100x32", "--workload", "train", "--objective", "sped"];

@@ -70,7 +70,7 @@ impl<'a> Knobs<'a> {
     pub fn of(scenario: &'a Scenario) -> Knobs<'a> {
         Knobs {
             microbatch: Whole(f64::from(scenario.microbatch)),
-            cuda_graphs: scenario.cuda_graphs,
+            cuda_graphs: scenario.graphs(&scenario.base),
             gpudirect_rdma: scenario.gpudirect_rdma,
             virt: if scenario.sriov { "sriov" } else { "bare" },
             fabric: &scenario.fabric,
