@@ -54,7 +54,7 @@ pub struct Goal {
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
     /// Maximum number of candidates; larger spaces use local search [default: 20000000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub most: Option<u64>,
 }
 
@@ -193,6 +193,9 @@ impl Goal {
             problem.front.clear();
             for name in &self.front {
                 match figure_of(name, start) {
+                    Ok(metric) if problem.front.contains(&metric) => {
+                        problems.push(format!("--front: {} is named twice", metric.name));
+                    }
                     Ok(metric) => problem.front.push(metric),
                     Err(error) => problems.push(format!("--front: {error}")),
                 }

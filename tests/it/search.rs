@@ -195,6 +195,21 @@ fn optimize_starts_at_the_result_of_a_serving_record() {
 }
 
 #[test]
+fn impossible_search_options_are_refused() {
+    let dir = folder();
+    for (option, expected) in [
+        (["--headroom", "20"], "such as 20%"),
+        (["--front", "throughput,throughput"], "named twice"),
+        (["--most", "0"], "--most"),
+    ] {
+        let mut run =
+            atlas(dir.path(), &["optimize", "--workload-dir", ".", "--target", "h100x32", "--workload", "serve"]);
+        let described = stderr(&run.args(option).assert().code(2));
+        assert!(described.contains(expected), "{described}");
+    }
+}
+
+#[test]
 fn all_errors_of_a_search_goal_are_reported_together() {
     let dir = folder();
     let args = ["optimize", "--workload-dir", ".", "--target", "h100x32", "--workload", "train", "--objective", "sped"];

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::figure;
 use crate::estimate::metric::Format;
-use crate::estimate::{Estimate, Metric};
+use crate::estimate::{Estimate, Metric, MetricId};
 use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use crate::scenario::Scenario;
 
@@ -191,6 +191,8 @@ impl fmt::Display for Condition {
     }
 }
 
+const HEADROOM: &str = "a share from 0 to 1, or per cent with its sign, such as 20%";
+
 /// Parses a bound in a unit of the metric: `50ms`, `2 s`, `30d`, `10%`, `$1.5`, `20kW`, `1.5M`.
 fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> {
     let (expected, units): (_, &[(&str, f64)]) = match metric.format {
@@ -227,7 +229,12 @@ fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> 
         let digits = without_unit(bare, unit)?.trim();
         digits.parse::<f64>().ok().map(|value| value * scale)
     });
-    read.filter(|value| value.is_finite()).ok_or_else(refuse)
+    let value = read.filter(|value| value.is_finite()).ok_or_else(refuse)?;
+    // Free memory is a share of the capacity, so a larger bound is a number of per cent without its sign.
+    if metric.id == MetricId::Headroom && value > 1.0 {
+        return Err(ConditionError::Bound { figure: metric.name, found: text.trim().to_owned(), expected: HEADROOM });
+    }
+    Ok(value)
 }
 
 /// Removes a unit from the end, ignoring case.
@@ -282,6 +289,8 @@ mod tests {
             ("tpott<=5", "did you mean `tpot`?"),
             ("tpot<=fast", "expected a time"),
             ("headroom>=x%", "per cent"),
+            ("headroom>=20", "such as 20%"),
+            ("headroom>=200%", "such as 20%"),
             ("recompute<=full", "expected METRIC"),
             ("tp<=0", "whole number"),
             ("power<=nan", "a number"),
