@@ -169,8 +169,14 @@ fn invalid_arguments_are_rejected_with_a_specific_message() {
             "--arrivals is supported only for serving workloads",
         ),
         (&["simulate", "--preset", "small", "--window", "0..1s"], "--trace"),
-        (&["simulate", "--preset", "small", "--slow-factor", "0"], "0.01"),
+        (&["simulate", "--preset", "small", "--slow-factor", "0.5"], "1 to 1000"),
         (&["simulate", "--preset", "small", "--mtbf", "often"], "50"),
+        (&["simulate", "--preset", "small", "--mtbf", "50000"], "with its unit"),
+        (&[SERVE.as_slice(), &["--arrivals", "trace:nowhere.csv", "--isl", "100"]].concat(), "--isl does not apply"),
+        (
+            &[TRAIN.as_slice(), &["--steps", "1", "--study", "goodput", "--checkpoint-seconds", "0s"]].concat(),
+            "raise --checkpoint-interval",
+        ),
         (&["simulate", "--target", "h100-sxm-8"], "--workload"),
         (
             &[SERVE.as_slice(), &["--steps", "3", "--mtbf", "1h"]].concat(),

@@ -69,10 +69,12 @@ fn check_event_limit(input: &Input, replications: u32) -> Result<(), Problems> {
         return Ok(());
     }
     Err(Problems(vec![format!(
-        "--study goodput: about {events:.1e} events, at most {MAX_EVENTS:.0e} are simulated: the job fails every {} s and \
-         is to work for {} s; raise --mtbf, or lower --work or --replications",
+        "--study goodput: about {events:.1e} events, at most {MAX_EVENTS:.0e} are simulated: the job fails every {} s, \
+         writes a checkpoint every {} s and is to work for {} s; raise {}, or lower --work or --replications",
         units::si(input.mtbf()),
-        units::si(input.work)
+        units::si(input.interval),
+        units::si(input.work),
+        if input.interval < input.mtbf() { "--checkpoint-interval" } else { "--mtbf" }
     )]))
 }
 

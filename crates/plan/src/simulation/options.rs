@@ -89,7 +89,7 @@ options! {
     every_replica: bool,
     /// Mean time between failures per accelerator, including its share of host and network [default of the study:
     /// 50678h]
-    #[arg(long, value_name = "TIME", help_heading = "Failures")]
+    #[arg(long, value_name = "TIME", value_parser = with_unit, help_heading = "Failures")]
     mtbf: Span,
     /// Time to detect a failure [default: 2m]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
@@ -160,13 +160,21 @@ options! {
     slo_e2e: Millis,
 }
 
+/// Parses a time that must state its unit: 50000 is meant as hours, and would be seconds.
+fn with_unit(text: &str) -> Result<Span, String> {
+    match text.trim().parse::<f64>() {
+        Ok(_) => Err(format!("found \"{}\", expected a time with its unit, such as 50000h", text.trim())),
+        Err(_) => text.parse(),
+    }
+}
+
 fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
     let value = text.trim().parse::<f64>().ok().filter(|value| (least..=most).contains(value));
     value.ok_or_else(|| format!("expected a number from {least} to {most}"))
 }
 
 fn factor(text: &str) -> Result<f64, String> {
-    within(text, 0.01, 1000.0)
+    within(text, 1.0, 1000.0)
 }
 
 fn jitter(text: &str) -> Result<f64, String> {
@@ -335,6 +343,8 @@ mod tests {
     fn option_errors_state_the_expected_value() {
         assert!(Options::read("stepps", "1").unwrap_err().contains("did you mean `steps`?"));
         assert!(Options::read("arrivals", "often").unwrap_err().contains("expected"));
+        assert!(Options::read("mtbf", "50000").unwrap_err().contains("with its unit"));
+        assert!(Options::read("slow_factor", "0.5").unwrap_err().contains("1 to 1000"));
         assert!(Options::read("jitter", "-1").unwrap_err().contains("0 to 10"));
         // A negative value is out of range, and not parsed as a flag.
         let apart = command().try_get_matches_from(["simulate", "--jitter", "-0.5"]).unwrap_err().to_string();

@@ -397,11 +397,20 @@ fn arrive(
         }
         Some(ArrivalsWord::Trace(file)) => {
             fixed(problems);
+            for (flag, given) in [("--isl", options.isl.is_some()), ("--osl", options.osl.is_some())] {
+                if given {
+                    problems
+                        .push(format!("{flag} does not apply to a trace, which states the lengths of its requests"));
+                }
+            }
             match read_trace(&file) {
                 Ok(requests) => {
                     // Mooncake's traces, the only ones with prefix blocks, use blocks of 512 tokens.
                     if requests.iter().any(|request| !request.prefix.is_empty()) {
                         input.prefixes = Prefixes::Trace { piece: 512 };
+                    }
+                    if let Some(requested) = options.requests.filter(|requested| *requested as usize > requests.len()) {
+                        notes.push(format!("--requests {requested}: the trace has only {} requests", requests.len()));
                     }
                     input.arrivals = Arrivals::Trace(requests);
                 }
