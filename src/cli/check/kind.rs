@@ -39,7 +39,18 @@ const KEYS_BY_KIND: [(Kind, &[&str]); 8] = [
     ),
     (
         Kind::Workloads,
-        &["params", "parallelism", "sequence", "precision", "runtime_tuning", "schedule", "model_family", "dataloader"],
+        &[
+            "mode",
+            "model",
+            "params",
+            "parallelism",
+            "sequence",
+            "precision",
+            "runtime_tuning",
+            "schedule",
+            "model_family",
+            "dataloader",
+        ],
     ),
     (
         Kind::Profile,
@@ -134,6 +145,10 @@ mod tests {
         };
         assert_eq!(guess("a.yaml", "- name: x\n  vendor: v\n"), Some(Kind::Targets));
         assert_eq!(guess("targets.yaml", "- name: x\n  sequence: {}\n"), Some(Kind::Workloads));
+        assert_eq!(
+            guess("b.yaml", "- name: x\n  mode: inference\n  model: m\n  sequence: {}\n  serving: {}\n"),
+            Some(Kind::Workloads)
+        );
         assert_eq!(guess("a.yaml", "compute: {}\nnoise: {}\n"), Some(Kind::Profile));
         assert_eq!(guess("a.yaml", "title: t\nsteps: []\ntargets: [a]\n"), Some(Kind::Demo));
         assert_eq!(guess("themes/a.yaml", "name: x\n"), Some(Kind::Theme));
