@@ -612,6 +612,15 @@ fn autoscaling_states_and_prices_the_replicas_that_run() {
 }
 
 #[test]
+fn a_loss_from_smaller_batches_is_explained_by_the_requests_of_a_replica() {
+    let dir = temp();
+    let args = ["scale", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve", "--osl", "50", "--nodes", "1,2"];
+    let text = run(dir.path(), &[&args[..], &["--threshold", "0.95"]].concat());
+    assert!(text.contains("requests run on a replica at a time"), "{text}");
+    assert!(text.contains("recommended scale: 1 node\n"), "{text}");
+}
+
+#[test]
 fn the_history_of_a_simulation_has_the_simulated_throughput() {
     let dir = temp();
     let kept = |args: &[&str]| {

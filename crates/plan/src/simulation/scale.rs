@@ -51,6 +51,8 @@ pub struct Answer {
     pub parts: Option<Parts>,
     /// Share of the time in which replicas execute steps; serving only.
     pub busy: f64,
+    /// Requests that run on a replica at a time, mean; serving only.
+    pub running: f64,
     /// Scaling efficiency: speedup over the smallest size that runs, relative to the ideal one.
     pub efficiency: f64,
     /// Scaling efficiency according to the closed form.
@@ -141,6 +143,7 @@ fn answer(plan: &Plan, gauge: &RunsProgress) -> Result<Answer, String> {
             analytical_rate: m.system.global * m.system.seq / m.analytical_step.max(1e-12),
             parts: Some(m.parts),
             busy: m.output.busy,
+            running: 0.0,
             efficiency: 0.0,
             analytical_efficiency: 0.0,
             cost,
@@ -151,6 +154,7 @@ fn answer(plan: &Plan, gauge: &RunsProgress) -> Result<Answer, String> {
             analytical_rate: m.analytical_tokens_per_sec,
             parts: None,
             busy: m.output.busy,
+            running: m.output.running / m.system.layout.dp.max(Count::ONE),
             efficiency: 0.0,
             analytical_efficiency: 0.0,
             cost,
@@ -299,12 +303,21 @@ fn judged(mut points: Vec<Point>, work: Work, limit: f64) -> Curve {
     }
 }
 
+/// Requests per replica, as a share of those at the smallest size, below which their number explains a loss.
+const SMALLER_BATCH: f64 = 0.9;
+
 /// Describes the part of a step that grew most relative to ideal scaling.
 fn inefficiency_reason(points: &[Point], accelerators: f64, work: Work) -> Option<String> {
     let answered = || points.iter().filter_map(|point| Some((point.accelerators, point.answer.as_ref().ok()?)));
     let (base_count, base) = answered().next()?;
     let (count, broken) = answered().find(|(count, _)| *count == accelerators)?;
     let (Some(before), Some(now)) = (base.parts, broken.parts) else {
+        if broken.running < SMALLER_BATCH * base.running {
+            return Some(format!(
+                "{:.1} instead of {:.1} requests run on a replica at a time, and a step reads the weights for fewer of them",
+                broken.running, base.running
+            ));
+        }
         return Some(format!(
             "replicas are busy {:.0} % of the time, compared with {:.0} % at the smallest size: there is too little work for each, or too \
              much waiting in the batch",
