@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::args::{Globals, KnobArgs};
 use super::output::{self, Charset};
 use super::{pick, save};
+use atlas_core::plan::PriceBasis;
 use atlas_core::units;
 use atlas_plan::engine::{analytical_scenario, estimate};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -54,9 +55,12 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     pick::check_runs(&parts, &estimate(&analytical_scenario(&start)))?;
     let points = curve(&start);
     if points.is_empty() {
-        let lacks =
-            if start.capex_usd_node.is_some() { "rent: set hourly_usd" } else { "purchase price: set capex_usd_node" };
-        return Err(eyre!("{} has no {lacks}", args.target));
+        let lacks = match start.missing_price() {
+            Some(price) => price,
+            None if start.capex_usd_node.is_some() => "no rent: set hourly_usd".to_owned(),
+            None => "no purchase price: set capex_usd_node".to_owned(),
+        };
+        return Err(eyre!("{}: {lacks}", args.target));
     }
     let plot = plot(&points, &start, &args);
     match args.format {
@@ -119,7 +123,11 @@ fn described(points: &[Point], start: &Scenario, plot: &Plot, charset: Charset) 
         let usd = [rent, owned, rent_1m, owned_1m].map(units::usd);
         table.row(std::iter::once(units::percent(point.utilization)).chain(usd).chain(std::iter::once(even)));
     }
-    let basis = start.price_basis().map_or("type of price not stated", |basis| basis.name());
+    // Owned hardware has no rent; the one shown is that of the target.
+    let basis = start.price_basis().map_or("type of price not stated", |basis| match basis {
+        PriceBasis::Owned => "of the target",
+        rented => rented.name(),
+    });
     let head = format!(
         "rent {} per node-hour ({basis}), purchase {} per node\n",
         units::usd(start.hourly_usd.unwrap_or(0.0)),
@@ -136,7 +144,8 @@ fn csv_of(points: &[Point], start: &Scenario) -> String {
         if out.is_empty() {
             out += &csv::line(figures.map(|(name, _)| name));
         }
-        let cells = figures.map(|(_, value)| value.to_string());
+        // Empty where owning never breaks even, as in the JSON.
+        let cells = figures.map(|(_, value)| csv::optional(Some(value).filter(|value| value.is_finite()).as_ref()));
         out += &csv::line(&cells);
     }
     out

@@ -160,10 +160,12 @@ fn described(step: &Step, options: &StepOptions) -> String {
     }
     table.row(["step".to_owned(), units::duration(step.seconds), String::new()]);
     let [train, rollout] = step.nodes;
+    let nodes = |count: f64| format!("{count} node{}", if count == 1.0 { "" } else { "s" });
     let place = match (options.samples, options.rollout_nodes) {
-        (None, _) => format!("{train} nodes"),
+        (None, _) => nodes(train.into()),
+        (_, None) if train == 1.0 => "1 node alternates between rollout and training".to_owned(),
         (_, None) => format!("{train} nodes alternate between rollout and training"),
-        _ => format!("{rollout} nodes for rollout, {train} for training"),
+        _ => format!("{} for rollout, {train} for training", nodes(rollout.into())),
     };
     let how = if options.asynchronous { ", rollouts one step behind" } else { "" };
     let plural = if step.updates == 1.0 { "update" } else { "updates" };

@@ -104,7 +104,8 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
     let tdp = design(scenario);
     if let Some((kw, nodes)) = scenario.terms.rack_kw.zip(nodes_of_rack(scenario)) {
         let racks = (scenario.num_nodes / nodes).ceil();
-        notes.push(format!("{nodes} nodes per rack of {kw} kW: {racks} racks"));
+        let counted = |count: f64, one: &str| format!("{count} {one}{}", if count == 1.0 { "" } else { "s" });
+        notes.push(format!("{} per rack of {kw} kW: {}", counted(nodes, "node"), counted(racks, "rack")));
     }
     if scenario.terms.clock_share < 1.0 {
         let percent = 100.0 * scenario.terms.clock_share;
