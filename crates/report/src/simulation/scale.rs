@@ -243,6 +243,7 @@ mod tests {
             analytical_rate: 1.0,
             parts: None,
             busy: 1.0,
+            running: 0.0,
             efficiency: 1.0,
             analytical_efficiency: 1.0,
             cost: None,
