@@ -135,7 +135,10 @@ fn constraint() -> impl Strategy<Value = Condition> {
     prop_oneof![
         1 => Just(Condition::Fits),
         8 => (metric, relation, bound())
-            .prop_map(|(name, relation, bound)| Condition::Figure(figure::named(name).unwrap(), relation, bound)),
+            .prop_map(|(name, relation, bound)| {
+                let bound = if name == "headroom" { bound.min(1.0) } else { bound };
+                Condition::Figure(figure::named(name).unwrap(), relation, bound)
+            }),
         1 => (1_u32..64).prop_map(|tp| Condition::Knob(Knob::Tp, Relation::AtMost, Setting::Number(f64::from(tp)))),
     ]
 }
