@@ -154,8 +154,8 @@ pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Import
         // Server configurations state no prompt and output lengths. The TUI starts with defaults that can be changed
         // there.
         Err(gaps) if gaps.iter().all(|gap| matches!(gap.what.as_str(), "prompt" | "generate")) => {
-            let most = read.fields.get("max_model_len").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
-            let (prompt, generate) = (PROMPT.min((most / 2.0).floor()), GENERATE.min((most / 4.0).floor()));
+            let max_length = read.fields.get("max_model_len").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
+            let (prompt, generate) = (PROMPT.min((max_length / 2.0).floor()), GENERATE.min((max_length / 4.0).floor()));
             let lengths = [(Knob::Prompt, prompt), (Knob::Generate, generate)];
             let overrides =
                 sort::collect_unsorted(lengths.into_iter().map(|(knob, tokens)| (knob, Setting::Number(tokens))));

@@ -199,8 +199,8 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
     for workload in &workloads {
         Workload::decode(&file, workload, &mut problems);
     }
-    warn_of_duplicates(&targets, &file, &mut problems);
-    warn_of_duplicates(&workloads, &file, &mut problems);
+    report_duplicates(&targets, &file, &mut problems);
+    report_duplicates(&workloads, &file, &mut problems);
     problems.iter().filter(|problem| problem.severity == Severity::Warning).for_each(|problem| {
         write_stderr(&problem.to_string());
     });
@@ -226,8 +226,8 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Warns about duplicate names.
-fn warn_of_duplicates(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
+/// Reports duplicate names.
+fn report_duplicates(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
     let name = |node: &Node| node.get("name").and_then(Node::text).unwrap_or_default().to_owned();
     for (index, entry) in entries.iter().enumerate() {
         if entries.iter().take(index).any(|earlier| name(earlier) == name(entry)) {

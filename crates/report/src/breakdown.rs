@@ -38,11 +38,11 @@ pub fn bars(breakdown: &Breakdown, show: impl Fn(f64) -> String) -> String {
     let mut parts: Vec<(&str, f64)> = breakdown.parts().filter(|(_, value)| *value > 0.0).collect();
     sort::by(&mut parts, |a, b| b.1.total_cmp(&a.1));
     let shares = percentages(&parts.iter().map(|(_, value)| *value).collect::<Vec<f64>>());
-    let most = shares.iter().fold(0.0f64, |most, share| most.max(*share));
+    let largest = shares.iter().fold(0.0f64, |largest, share| largest.max(*share));
     let mut table = Table::new([left(""), left(""), right(""), right("")]);
     for ((name, value), share) in parts.iter().zip(&shares) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the longest bar")]
-        let length = (MAX_BAR_COLUMNS * share / most.max(1e-9)).round() as usize;
+        let length = (MAX_BAR_COLUMNS * share / largest.max(1e-9)).round() as usize;
         table.row([format!("  {name}"), "█".repeat(length), format!("{share:.1} %"), show(*value)]);
     }
     let total: f64 = shares.iter().sum();

@@ -59,7 +59,7 @@ pub fn parameters(all: &[Parameter]) -> String {
 
 /// Renders the measured rows and their predictions as a table.
 #[must_use]
-pub fn measurements_table(all: &[EvaluatedMetric], most: usize) -> String {
+pub fn measurements_table(all: &[EvaluatedMetric], max_rows: usize) -> String {
     let mut table = Table::new([
         left("row"),
         left("engine"),
@@ -70,7 +70,7 @@ pub fn measurements_table(all: &[EvaluatedMetric], most: usize) -> String {
         right("calibrated"),
         right("error"),
     ]);
-    for one in all.iter().take(most) {
+    for one in all.iter().take(max_rows) {
         table.row([
             one.source.rsplit(['/', '\\']).next().unwrap_or_default().to_owned(),
             one.engine.name().to_owned(),
@@ -83,8 +83,8 @@ pub fn measurements_table(all: &[EvaluatedMetric], most: usize) -> String {
         ]);
     }
     let mut out = table.render();
-    if all.len() > most {
-        out += &format!("… and {} more; use --format json to list all\n", all.len() - most);
+    if all.len() > max_rows {
+        out += &format!("… and {} more; use --format json to list all\n", all.len() - max_rows);
     }
     out
 }

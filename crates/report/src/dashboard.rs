@@ -39,10 +39,10 @@ fn object(kept: Option<&Node>, keys: &[&str], over: impl IntoIterator<Item = (&'
 #[must_use]
 pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
     let inputs = input(scenario, &scenario.base);
-    let said = parts.workload.document.get("benchboard");
+    let stated = parts.workload.document.get("benchboard");
     let unknown = |value: f64| if value > 0.0 { number(value) } else { Value::Null };
     let moe = scenario.model.is_some_and(|model| model.is_moe());
-    let named = said.and_then(|said| said.get("name")).and_then(Node::text).map(str::to_owned);
+    let named = stated.and_then(|stated| stated.get("name")).and_then(Node::text).map(str::to_owned);
     let name = named.or_else(|| parts.model.as_ref().map(|model| model.id.clone()));
     let mut model = vec![
         ("name", json!(name.unwrap_or_else(|| parts.workload.name.to_string()))),
@@ -52,7 +52,7 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
         ("hiddenSize", unknown(inputs.hidden)),
         ("numLayers", unknown(inputs.layers)),
     ];
-    if said.is_none() {
+    if stated.is_none() {
         model.push(("architectureType", json!(if moe { "moe" } else { "dense" })));
         model.push(("numHeads", scenario.model.map_or(Value::Null, |model| unknown(f64::from(model.heads)))));
         model.push(("vocabularySize", scenario.model.map_or(Value::Null, |model| unknown(f64::from(model.vocab)))));
@@ -67,7 +67,8 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
         ("pipelineParallel", number(inputs.pp)),
         (
             "gradientAccumulationSteps",
-            said.and_then(|said| said.get("gradientAccumulationSteps"))
+            stated
+                .and_then(|stated| stated.get("gradientAccumulationSteps"))
                 .and_then(Node::number)
                 .map_or_else(|| number(accumulation), number),
         ),
@@ -80,7 +81,7 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
         ("microBatchSize", number(inputs.micro_batch)),
         ("targetMetric", json!("tokens_per_second")),
     ];
-    let aim = said.and_then(|said| said.get("targetMetric")).and_then(Node::text).map(str::to_owned);
+    let aim = stated.and_then(|stated| stated.get("targetMetric")).and_then(Node::text).map(str::to_owned);
     let mut workload = object(None, &[], workload);
     if let (Some(aim), Some(map)) = (aim, workload.as_object_mut()) {
         map.insert("targetMetric".to_owned(), json!(aim));
@@ -88,7 +89,7 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
     json!({
         "id": &*parts.workload.name,
         "name": parts.workload.description.clone().unwrap_or_else(|| parts.workload.name.to_string()),
-        "model": object(said, &keys, model),
+        "model": object(stated, &keys, model),
         "parallelism": object(None, &[], parallelism),
         "workload": workload,
         "hardware": hardware(parts, &inputs),
@@ -97,7 +98,7 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
 
 /// A target as a hardware profile of the dashboard, which describes one device.
 fn hardware(parts: &Parts, inputs: &Input) -> Value {
-    let said = parts.target.document.get("benchboard");
+    let stated = parts.target.document.get("benchboard");
     let sheet = parts.accelerator.as_ref();
     let fixed = [
         ("id", json!(&*parts.target.name)),
@@ -108,7 +109,7 @@ fn hardware(parts: &Parts, inputs: &Input) -> Value {
         ("costPerHour", number(inputs.usd_per_hour)),
     ];
     let mut over: Vec<(&'static str, Value)> = fixed.into();
-    if said.is_none() {
+    if stated.is_none() {
         let of = |value: Option<f64>| value.map_or(Value::Null, number);
         let kind = match (inputs.gpu, inputs.tpu) {
             (true, _) => "gpu",
@@ -131,7 +132,7 @@ fn hardware(parts: &Parts, inputs: &Input) -> Value {
     }
     let keys = ["id", "name", "type", "vendor", "smCount", "fp16Tflops", "fp32Tflops", "int8Tops", "hbmBandwidthGBps"];
     let more = ["vramSizeGB", "interconnect", "interconnectBandwidthGBps", "podSize", "costPerHour", "frameworks"];
-    object(said, &keys.into_iter().chain(more).chain(["notes"]).collect::<Vec<_>>(), over)
+    object(stated, &keys.into_iter().chain(more).chain(["notes"]).collect::<Vec<_>>(), over)
 }
 
 /// An estimate under the dashboard's field names.

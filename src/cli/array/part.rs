@@ -18,11 +18,11 @@ pub const MAX_PARTS: u64 = 10_000;
 /// Maximum size of a part that is merged, bytes: it is held in memory, possibly on a shared login node.
 pub(super) const MAX_BYTES: u64 = 512 << 20;
 
-/// Reads a part of at most `most` bytes.
+/// Reads a part of at most `max_bytes` bytes.
 ///
 /// # Errors
 /// The file cannot be read, is not a regular file, or is larger.
-pub(super) fn read(path: &Path, most: u64) -> color_eyre::Result<Vec<u8>> {
+pub(super) fn read(path: &Path, max_bytes: u64) -> color_eyre::Result<Vec<u8>> {
     let cannot = |error: std::io::Error| eyre!("{}: cannot be read: {error}", path.display());
     // Checked before opening, since opening a pipe would block.
     let found = std::fs::metadata(path).map_err(cannot)?;
@@ -32,13 +32,13 @@ pub(super) fn read(path: &Path, most: u64) -> color_eyre::Result<Vec<u8>> {
     // The limit also holds if the file grows while it is read.
     let mut lines = Vec::new();
     let file = File::open(path).map_err(cannot)?;
-    file.take(most.saturating_add(1)).read_to_end(&mut lines).map_err(cannot)?;
-    if lines.len() as u64 > most {
+    file.take(max_bytes.saturating_add(1)).read_to_end(&mut lines).map_err(cannot)?;
+    if lines.len() as u64 > max_bytes {
         return Err(eyre!(
             "{}: a part of {} MB, expected at most {} MB: use more --tasks, fewer metrics or a condition",
             path.display(),
             found.len().max(lines.len() as u64) >> 20,
-            most >> 20
+            max_bytes >> 20
         ));
     }
     Ok(lines)

@@ -65,8 +65,8 @@ struct Refusal<'a> {
 }
 
 /// Writes the answer to a line that is too long.
-pub(super) fn write_line_too_long(number: u64, most: usize, out: &mut Vec<u8>) {
-    write_error(RawValue::NULL, &format!("line {number}: longer than {most} bytes"), out);
+pub(super) fn write_line_too_long(number: u64, max_bytes: usize, out: &mut Vec<u8>) {
+    write_error(RawValue::NULL, &format!("line {number}: longer than {max_bytes} bytes"), out);
 }
 
 fn write_error(id: &RawValue, error: &str, out: &mut Vec<u8>) {

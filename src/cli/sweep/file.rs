@@ -172,8 +172,8 @@ impl Output {
     fn note(&self) -> io::Result<()> {
         let Output::File { file, path, note, .. } = self else { return Ok(()) };
         file.sync_data().map_err(|error| named(path, &error))?;
-        let beside = note_path(path);
-        files::write(&beside, serde_json::to_vec(note)?).map_err(|error| named(&beside, &error))
+        let note_path = note_path(path);
+        files::write(&note_path, serde_json::to_vec(note)?).map_err(|error| named(&note_path, &error))
     }
 
     /// Closes the file. Removes the note if the sweep is complete (`whole`); otherwise keeps it for resuming.
@@ -182,8 +182,8 @@ impl Output {
             Output::Stdout => io::stdout().lock().flush(),
             Output::File { file, path, .. } if whole => {
                 file.sync_data().map_err(|error| named(path, &error))?;
-                let beside = note_path(path);
-                std::fs::remove_file(&beside).map_err(|error| named(&beside, &error))
+                let note_path = note_path(path);
+                std::fs::remove_file(&note_path).map_err(|error| named(&note_path, &error))
             }
             Output::File { .. } => self.note(),
         }

@@ -24,10 +24,10 @@ impl Feed {
         self.tail.path()
     }
 
-    /// Reads up to `most` new bytes; returns their number, and events about the file.
-    pub(crate) fn poll(&mut self, most: u64, mut give: impl FnMut(Observation)) -> (u64, Vec<Event>) {
+    /// Reads up to `max_bytes` new bytes; returns their number, and events about the file.
+    pub(crate) fn poll(&mut self, max_bytes: u64, mut give: impl FnMut(Observation)) -> (u64, Vec<Event>) {
         let follow = &mut self.follow;
-        let polled = self.tail.poll(most, |piece| match piece {
+        let polled = self.tail.poll(max_bytes, |piece| match piece {
             Piece::Bytes(bytes) => follow.feed(bytes, &mut give),
             Piece::Gap => follow.discard_partial_line(),
         });
@@ -35,14 +35,14 @@ impl Feed {
         match polled {
             Ok(polled) => {
                 self.failing = false;
-                let said = [
+                let events = [
                     (polled.rotated, "was rotated"),
                     (polled.truncated, "was truncated"),
                     (polled.damaged, "has corrupt gzip data; the rest is not read"),
                 ];
-                let said =
-                    said.into_iter().filter(|(is, _)| *is).map(|(_, what)| Event::File(format!("{name} {what}")));
-                (polled.bytes, said.collect())
+                let events =
+                    events.into_iter().filter(|(is, _)| *is).map(|(_, what)| Event::File(format!("{name} {what}")));
+                (polled.bytes, events.collect())
             }
             Err(_) if self.failing => (0, Vec::new()),
             Err(error) => {

@@ -143,9 +143,9 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         let at = began.elapsed().as_secs_f64();
         let mut more = false;
         for (source, feed) in feeds.iter_mut().enumerate() {
-            let (read, said) = feed.poll(MAX_BYTES_PER_TURN, |seen| state.observe(source, at, seen));
+            let (read, events) = feed.poll(MAX_BYTES_PER_TURN, |seen| state.observe(source, at, seen));
             more |= read >= MAX_BYTES_PER_TURN;
-            for event in said {
+            for event in events {
                 print(&event, &state, args, globals)?;
             }
         }

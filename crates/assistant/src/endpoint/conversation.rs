@@ -39,8 +39,8 @@ impl Conversation {
     #[must_use]
     pub fn about(&self, context: &Context<'_>) -> Conversation {
         let mut next = Conversation::begin(&self.model, context);
-        let said = self.messages.iter().filter(|message| !matches!(message, Message::System { .. }));
-        next.messages.extend(said.cloned());
+        let kept = self.messages.iter().filter(|message| !matches!(message, Message::System { .. }));
+        next.messages.extend(kept.cloned());
         next
     }
 

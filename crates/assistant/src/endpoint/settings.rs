@@ -197,15 +197,15 @@ fn read(file: &Path) -> Result<SourceSettings, SettingsError> {
     }
     let entries = document.as_ref().and_then(Node::entries);
     let Some(entries) = entries else { return Err(wrong("expected url, model and key".to_owned())) };
-    let mut said = SourceSettings::default();
+    let mut settings = SourceSettings::default();
     for entry in entries {
         let (name, node): (&str, &Node) = (&entry.key, &entry.value);
         let place = match name {
-            "protocol" => &mut said.protocol,
-            "url" => &mut said.url,
-            "model" => &mut said.model,
-            "key" => &mut said.key,
-            "timeout_s" => &mut said.timeout_s,
+            "protocol" => &mut settings.protocol,
+            "url" => &mut settings.url,
+            "model" => &mut settings.model,
+            "key" => &mut settings.key,
+            "timeout_s" => &mut settings.timeout_s,
             other => {
                 return Err(wrong(format!(
                     "unknown field `{other}`; known fields: protocol, url, model, key, timeout_s"
@@ -214,5 +214,5 @@ fn read(file: &Path) -> Result<SourceSettings, SettingsError> {
         };
         *place = Some(node.text().map_or_else(|| node.describe(), str::to_owned));
     }
-    Ok(said)
+    Ok(settings)
 }

@@ -23,10 +23,10 @@ const MAX_NODES: f64 = 4096.0;
 
 /// Answers whether the scenario can run, and if not, which smallest changes make it run.
 pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
-    if let Some((hardware, most)) = partial_node(&question.subject, &question.known) {
+    if let Some((hardware, max_accelerators)) = partial_node(&question.subject, &question.known) {
         let mut question = question.clone();
         question.subject.hardware = vec![hardware];
-        return fits_on_part_of_node(&question, most, context, gauge);
+        return fits_on_part_of_node(&question, max_accelerators, context, gauge);
     }
     let mut reply = Reply::new(ReplyKind::Fit);
     let case = question.case(context, &mut reply)?;
@@ -95,14 +95,14 @@ fn state_kv_capacity(reply: &mut Reply, case: &Case<'_>) {
 /// Answers whether any layout fits on `most` of a node's accelerators.
 fn fits_on_part_of_node(
     question: &ParsedQuestion,
-    most: u32,
+    max_accelerators: u32,
     context: &Context<'_>,
     gauge: &Gauge,
 ) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Fit);
     let case = question.case(context, &mut reply)?;
     reply.answer.retain(|block| !is_warning(block));
-    let bound = Condition::at_most(MetricId::Accelerators.metric(), f64::from(most));
+    let bound = Condition::at_most(MetricId::Accelerators.metric(), f64::from(max_accelerators));
     let conditions = vec![bound];
     let found = best(&case, MetricId::Accelerators.metric(), &conditions, MAX_CANDIDATES, gauge)?;
     let name = &case.parts.target.name;
@@ -115,7 +115,7 @@ fn fits_on_part_of_node(
             headline(&mut reply, fits);
             suggest(&mut reply, fits, &found.layout);
         }
-        None => reply.push_text(format!("No layout fits on {most} of the accelerators of {name}.")),
+        None => reply.push_text(format!("No layout fits on {max_accelerators} of the accelerators of {name}.")),
     }
     let flags = where_flags(&case, MetricId::Accelerators.metric(), &conditions, &case.overrides);
     reply.command(&["optimize"], flags);

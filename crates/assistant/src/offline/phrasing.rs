@@ -214,10 +214,10 @@ pub(super) fn correct_spelling(words: &mut Words, known: &Known) -> Vec<String> 
             || Software::parse(word).is_ok()
             || Knob::Precision.parse(word, &[]).is_ok()
     };
-    let mut said = Vec::new();
+    let mut notes = Vec::new();
     words.rewrite(|word| {
         // Few corrections are allowed, so that an unknown name is not changed to another word.
-        let most = match word.chars().count() {
+        let max_distance = match word.chars().count() {
             0..=2 => return None,
             3..=6 => 1,
             _ => 2,
@@ -237,12 +237,12 @@ pub(super) fn correct_spelling(words: &mut Words, known: &Known) -> Vec<String> 
             all
         };
         let same = word.chars().count() > 3 || letters(word) == letters(near);
-        (begins && same && distance(&near) <= most).then(|| {
-            said.push(format!("`{word}` is read as `{near}`."));
+        (begins && same && distance(&near) <= max_distance).then(|| {
+            notes.push(format!("`{word}` is read as `{near}`."));
             vec![near.to_owned()]
         })
     });
-    said
+    notes
 }
 
 #[cfg(test)]
@@ -275,8 +275,8 @@ mod tests {
     fn misspelled_words_are_corrected_and_names_are_kept() {
         let known = Known::default();
         let mut words = Words::of("hwo many usres under wibble with the bottelneck of mixtral");
-        let said = correct_spelling(&mut words, &known);
+        let notes = correct_spelling(&mut words, &known);
         assert_eq!(words.line(), "how many users under wibble with the bottleneck of mixtral");
-        assert_eq!(said.len(), 3, "{said:?}");
+        assert_eq!(notes.len(), 3, "{notes:?}");
     }
 }

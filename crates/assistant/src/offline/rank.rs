@@ -54,12 +54,12 @@ impl BestCandidate<'_> {
 /// Maximum candidates for an answer that needs many searches; they take some seconds in total.
 pub(super) const MAX_CANDIDATES_PER_SEARCH: u64 = 4_000_000;
 
-/// Searches like `atlas optimize`, with at most `most` candidates.
+/// Searches like `atlas optimize`, with at most `max_candidates` candidates.
 pub(crate) fn best<'a>(
     case: &Case<'a>,
     objective: &'static Metric,
     conditions: &[Condition],
-    most: u64,
+    max_candidates: u64,
     gauge: &Gauge,
 ) -> Result<BestCandidate<'a>, Refusal> {
     let requested = analytical_scenario(&case.scenario);
@@ -78,7 +78,7 @@ pub(crate) fn best<'a>(
     problem.conditions = conditions.to_vec();
     problem.front.clear();
     problem.runners_up = 0;
-    problem.max_candidates = most;
+    problem.max_candidates = max_candidates;
     let problem = problem.with_default_conditions(&[]);
     let found = optimize(&problem, gauge);
     let Some(best) = found.best else {
@@ -153,7 +153,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     } else {
         named.into_iter().map(|(target, nodes)| (target.name.clone(), nodes)).collect()
     };
-    let most = MAX_CANDIDATES_PER_SEARCH / (lanes.len() as u64).max(1);
+    let max_candidates = MAX_CANDIDATES_PER_SEARCH / (lanes.len() as u64).max(1);
     let mut local = false;
     let mut entries: Vec<(Case<'_>, String)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
@@ -173,7 +173,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
             refused.push(target);
             continue;
         }
-        match best(&case, metric, conditions, most, gauge) {
+        match best(&case, metric, conditions, max_candidates, gauge) {
             Ok(BestCandidate { case: Some(found), layout, dropped, proof }) if dropped.is_empty() => {
                 local |= proof != Proof::Exhaustive;
                 // A target without a price would be ranked as free.
@@ -354,15 +354,18 @@ mod tests {
         let context = context(&library, "gb200-nvl72-4", "deepseek-v3-train");
         let case = Case::of(&context, &context.target, &context.workload, Overrides::new()).unwrap();
         let metric = MetricId::TokensPerSec.metric();
-        let most = 20_000;
+        let max_candidates = 20_000;
         let gauge = Gauge::default();
-        let found = best(&case, metric, &[], most, &gauge).unwrap();
+        let found = best(&case, metric, &[], max_candidates, &gauge).unwrap();
         assert!(matches!(found.proof, Proof::Local { .. }), "{:?}", found.proof);
         assert!(found.case.is_some());
         // Each worker finishes the pair of knobs that it is searching.
         let (looked, expected) = gauge.progress();
         let pairs = 8192 * atlas_core::cores::available() as u64;
-        assert!(expected <= most && looked > most / 2 && looked < most + pairs, "{looked} of {expected}");
+        assert!(
+            expected <= max_candidates && looked > max_candidates / 2 && looked < max_candidates + pairs,
+            "{looked} of {expected}"
+        );
     }
 
     #[test]
@@ -389,10 +392,10 @@ mod tests {
                 let meets = problem.conditions.iter().all(|condition| condition.holds(&estimate, &scenario));
                 (possible && meets && estimate.runs()).then_some(estimate.total.tokens_per_sec)
             });
-            let most = all.fold(0.0, f64::max);
+            let maximum = all.fold(0.0, f64::max);
             let got = found.case.unwrap().estimate.total.tokens_per_sec;
             // Changes that together gain less than half a percent are omitted.
-            assert!(got <= most * (1.0 + 1e-9) && got >= most * 0.995, "{target}: {got} of {most}");
+            assert!(got <= maximum * (1.0 + 1e-9) && got >= maximum * 0.995, "{target}: {got} of {maximum}");
         }
     }
 }

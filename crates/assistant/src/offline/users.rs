@@ -48,7 +48,7 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
     let bounds = bounds.join(", ");
     // Latencies only increase with concurrency.
-    let Some((most, found, more)) = largest(&case, Knob::Concurrency, 1.0, MAX_CONCURRENCY, &keeps)? else {
+    let Some((concurrency, found, more)) = largest(&case, Knob::Concurrency, 1.0, MAX_CONCURRENCY, &keeps)? else {
         let one = case.with(&[(Knob::Concurrency, Setting::Number(1.0))])?;
         reply.push_text(format!("Even a single request at a time does not meet {bounds} with this layout:"));
         headline(&mut reply, &one);
@@ -57,12 +57,12 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     };
     let more = if more { " or more" } else { "" };
     reply.push_text(format!(
-        "{most:.0}{more} concurrent requests meet {bounds} on {} with the current layout.",
+        "{concurrency:.0}{more} concurrent requests meet {bounds} on {} with the current layout.",
         found.parts.target.name
     ));
     case.figure(&mut reply, room);
     headline(&mut reply, &found);
-    suggest(&mut reply, &found, &format!("concurrency {most:.0}"));
+    suggest(&mut reply, &found, &format!("concurrency {concurrency:.0}"));
     reply.command(&["run"], found.command_flags());
     Ok(reply)
 }
@@ -78,20 +78,20 @@ pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
     let bounds = if bounds.is_empty() { String::new() } else { format!(" and meet {}", bounds.join(", ")) };
     let what = if case.mode() == Mode::Inference { "prompts" } else { "sequences" };
-    let Some((most, found, more)) = largest(&case, Knob::Prompt, MIN_PROMPT, MAX_PROMPT, &keeps)? else {
+    let Some((tokens, found, more)) = largest(&case, Knob::Prompt, MIN_PROMPT, MAX_PROMPT, &keeps)? else {
         reply.push_text(format!("No {what} of {MIN_PROMPT:.0} tokens fit{bounds} with this layout."));
         reply.command(&["advise"], case.command_flags());
         return Ok(reply);
     };
     let more = if more { " or more" } else { "" };
     reply.push_text(format!(
-        "The longest {what} that fit{bounds} on {} with the current layout have {most:.0}{more} tokens; the model \
+        "The longest {what} that fit{bounds} on {} with the current layout have {tokens:.0}{more} tokens; the model \
          itself may support fewer.",
         found.parts.target.name
     ));
     found.figure(&mut reply, MetricId::MemoryFill.metric());
     headline(&mut reply, &found);
-    suggest(&mut reply, &found, &format!("prompt {most:.0}"));
+    suggest(&mut reply, &found, &format!("prompt {tokens:.0}"));
     reply.command(&["run"], found.command_flags());
     Ok(reply)
 }
@@ -102,12 +102,12 @@ fn largest<'a>(
     case: &Case<'a>,
     knob: Knob,
     first: f64,
-    most: f64,
+    limit: f64,
     keeps: &dyn Fn(&Case<'_>) -> bool,
 ) -> Result<Option<(f64, Case<'a>, bool)>, Refusal> {
     let at = |value: f64| case.with(&[(knob, Setting::Number(value))]);
     let (mut good, mut bad) = (None, first);
-    while bad <= most {
+    while bad <= limit {
         let tried = at(bad)?;
         if !keeps(&tried) {
             break;
@@ -116,7 +116,7 @@ fn largest<'a>(
         bad *= 2.0;
     }
     let Some((mut best, mut found)) = good else { return Ok(None) };
-    while bad - best > first && bad <= most {
+    while bad - best > first && bad <= limit {
         let middle = f64::midpoint(best, bad).floor();
         let tried = at(middle)?;
         if keeps(&tried) {
@@ -125,5 +125,5 @@ fn largest<'a>(
             bad = middle;
         }
     }
-    Ok(Some((best, found, bad > most)))
+    Ok(Some((best, found, bad > limit)))
 }

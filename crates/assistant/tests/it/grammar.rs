@@ -99,13 +99,13 @@ fn star_selects_all_matching_targets_without_duplicates() {
 
 #[test]
 fn unknown_words_are_reported_with_known_alternatives() {
-    let said = |line: &str| parse(line, &known()).unwrap_err().to_string();
-    assert!(said("cheapest wibble").contains("unknown word `wibble`"), "{}", said("cheapest wibble"));
-    assert!(said("cheapest wibble").contains("cheapest, fastest"), "{}", said("cheapest wibble"));
-    assert!(said("cheepest").contains("did you mean `cheapest`"), "{}", said("cheepest"));
+    let error = |line: &str| parse(line, &known()).unwrap_err().to_string();
+    assert!(error("cheapest wibble").contains("unknown word `wibble`"), "{}", error("cheapest wibble"));
+    assert!(error("cheapest wibble").contains("cheapest, fastest"), "{}", error("cheapest wibble"));
+    assert!(error("cheepest").contains("did you mean `cheapest`"), "{}", error("cheepest"));
     assert!(matches!(parse("under 50", &known()), Err(ParseError::Unclear { .. })));
     assert!(matches!(parse("tpot<", &known()), Err(ParseError::NoBound { .. })));
-    assert!(said("tp=elephant").starts_with("tp: found \"elephant\""), "{}", said("tp=elephant"));
+    assert!(error("tp=elephant").starts_with("tp: found \"elephant\""), "{}", error("tp=elephant"));
     let known = known();
     let missing = read("llama v3").workload(&known).unwrap_err().to_string();
     assert!(missing.contains("deepseek-v3-serve"), "{missing}");
@@ -257,8 +257,8 @@ fn accelerator_counts_parse_from_colloquial_phrases() {
 
 #[test]
 fn ambiguous_or_unmatched_phrases_are_reported() {
-    let said = |line: &str| parse(line, &known()).unwrap_err().to_string();
-    assert!(said("batch size 64").contains("microbatch") && said("batch size 64").contains("concurrency"));
-    assert!(said("llama 32b on h100").contains("no workload matches `llama 32b`"), "{}", said("llama 32b on h100"));
-    assert!(!said("cheepest").contains("?."), "{}", said("cheepest"));
+    let error = |line: &str| parse(line, &known()).unwrap_err().to_string();
+    assert!(error("batch size 64").contains("microbatch") && error("batch size 64").contains("concurrency"));
+    assert!(error("llama 32b on h100").contains("no workload matches `llama 32b`"), "{}", error("llama 32b on h100"));
+    assert!(!error("cheepest").contains("?."), "{}", error("cheepest"));
 }

@@ -190,9 +190,10 @@ pub(super) fn smaller_optimizers(case: &Case<'_>) -> impl Iterator<Item = Settin
 /// What host memory may hold beyond what it holds, if the software supports it, least first.
 pub(super) fn further_offloads(case: &Case<'_>) -> impl Iterator<Item = Setting> + use<> {
     let now = case.scenario.base.plan.cpu_offload.unwrap_or(CpuOffload::None);
-    let most = case.scenario.active_software.training.most_offload;
+    let allowed = case.scenario.active_software.training.most_offload;
     let all = [CpuOffload::Optimizer, CpuOffload::Parameters].into_iter();
-    all.filter(move |offload| now < *offload && *offload <= most).map(|offload| Setting::Choice(offload.name().into()))
+    all.filter(move |offload| now < *offload && *offload <= allowed)
+        .map(|offload| Setting::Choice(offload.name().into()))
 }
 
 /// Change of a knob to a number.
@@ -215,9 +216,9 @@ pub(super) fn floor_power(value: f64) -> f64 {
     if value < 1.0 { 1.0 } else { math::exp2(math::log2(value).floor()) }
 }
 
-/// Largest whole number up to `most` that divides `of`.
-pub(super) fn divisor(of: f64, most: f64) -> f64 {
-    let mut by = most.min(of).floor().clamp(1.0, 4096.0);
+/// Largest whole number up to `limit` that divides `of`.
+pub(super) fn divisor(of: f64, limit: f64) -> f64 {
+    let mut by = limit.min(of).floor().clamp(1.0, 4096.0);
     while by > 1.0 && of % by != 0.0 {
         by -= 1.0;
     }

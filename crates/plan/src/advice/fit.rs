@@ -139,10 +139,10 @@ fn attempt(trial: &mut Trial<'_>, case: &Case<'_>, rungs: &[(Knob, &Setting)]) -
     trial.advice(&rules::MAKE_IT_FIT, changes, 0.0)
 }
 
-/// Repeated doublings of a number, up to `most`.
-fn doubled(from: f64, most: f64) -> Vec<Setting> {
+/// Repeated doublings of a number, up to `limit`.
+fn doubled(from: f64, limit: f64) -> Vec<Setting> {
     let values = std::iter::successors(Some(2.0 * from), |value| Some(2.0 * value));
-    values.take_while(|value| *value <= most).take(6).map(Setting::Number).collect()
+    values.take_while(|value| *value <= limit).take(6).map(Setting::Number).collect()
 }
 
 /// Repeated halvings of a number, down to 1.
@@ -151,11 +151,11 @@ fn halved(from: f64) -> Vec<Setting> {
     values.take_while(|value| *value >= 1.0).take(6).map(Setting::Number).collect()
 }
 
-/// Divisors of `of` up to `most`, nearest to `from` first.
-fn divisors(of: f64, from: f64, most: f64) -> Vec<Setting> {
+/// Divisors of `of` up to `limit`, nearest to `from` first.
+fn divisors(of: f64, from: f64, limit: f64) -> Vec<Setting> {
     let mut all: Vec<f64> = Vec::new();
     let mut by = 1.0;
-    while by <= most.min(of).min(4096.0) {
+    while by <= limit.min(of).min(4096.0) {
         if of % by == 0.0 {
             all.push(by);
         }

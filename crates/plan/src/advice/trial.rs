@@ -22,7 +22,7 @@ pub(super) struct Trial<'a> {
     /// Bounds on TTFT and TPOT that a search has by default.
     latency_bounds: Vec<Condition>,
     /// Maximum number of estimates.
-    most: usize,
+    max_trials: usize,
     made: usize,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Trial<'a> {
         parts: &'a Parts,
         estimate: &Estimate,
         objective: Objective,
-        most: usize,
+        max_trials: usize,
     ) -> Trial<'a> {
         let mut base = scenario.clone();
         let scheduled = !base.phases.is_empty();
@@ -43,7 +43,7 @@ impl<'a> Trial<'a> {
         // Whatever the objective: advice that lowers one latency must not break the bound on another.
         let mut latency_bounds = default_conditions(&base, MetricId::TokensPerSec.metric(), &[]);
         latency_bounds.retain(|bound| latency_metric(bound).is_some());
-        Trial { parts, metric, latency_bounds, base, before, turned, most, made: usize::from(scheduled) }
+        Trial { parts, metric, latency_bounds, base, before, turned, max_trials, made: usize::from(scheduled) }
     }
 
     /// Estimate without changes.
@@ -59,7 +59,7 @@ impl<'a> Trial<'a> {
     /// Scenario with changes, and its estimate; `None` if a knob cannot be set or has no effect, or the maximum number
     /// of estimates is reached.
     pub(super) fn try_changes(&mut self, changes: &Changes) -> Option<(Scenario, &Estimate)> {
-        if self.made >= self.most {
+        if self.made >= self.max_trials {
             return None;
         }
         let mut turned = self.base.clone();

@@ -208,11 +208,11 @@ fn offloaded(scenario: &Scenario) -> Option<String> {
 
 /// Note that sequences are longer than those that the model was trained on.
 fn extended_context(scenario: &Scenario) -> Option<String> {
-    let (phase, most) = (&scenario.base, scenario.max_context?);
+    let (phase, limit) = (&scenario.base, scenario.max_context?);
     let tokens = phase.shape.prompt + phase.shape.generate;
-    (tokens > most && scenario.extends_context(phase)).then(|| {
+    (tokens > limit && scenario.extends_context(phase)).then(|| {
         format!(
-            "sequences of {tokens} tokens are longer than the {most} of the model: the run extends its context, which \
+            "sequences of {tokens} tokens are longer than the {limit} of the model: the run extends its context, which \
              requires scaled position encodings (RoPE scaling)"
         )
     })

@@ -70,8 +70,8 @@ pub fn difference(metric: &Metric, scenario: &Scenario, estimate: &Estimate, bef
         ..-6.0 => units::significant(number, 2),
         _ => {
             let first = usize::try_from(-(order as i32)).unwrap_or_default();
-            let most = usize::try_from(BRIEF_DIGITS - 1 - order as i32).unwrap_or_default();
-            match decimals.min(most).max(first) {
+            let limit = usize::try_from(BRIEF_DIGITS - 1 - order as i32).unwrap_or_default();
+            match decimals.min(limit).max(first) {
                 0 => units::rounded(number, BRIEF_DIGITS),
                 decimals => format!("{number:.decimals$}"),
             }

@@ -27,17 +27,17 @@ impl Scale {
         let mut sizes: Vec<f64> = values.map(f64::abs).filter(|value| value.is_finite() && *value > 0.0).collect();
         sort::numbers(&mut sizes);
         let middle = sizes.get(sizes.len().saturating_sub(1) / 2).copied().unwrap_or(1.0);
-        let least = sizes.first().copied().unwrap_or(1.0);
+        let smallest = sizes.first().copied().unwrap_or(1.0);
         let (factor, unit) = unit_of(metric, middle);
         let decimals = match metric.format {
             Format::Count => 0,
             Format::Percent => 1,
             _ => {
                 let order = |value: f64| math::log10(value * factor).floor() as i32;
-                let wanted = (2 - order(middle)).max((1 - order(least)).min(3 - order(middle)));
+                let wanted = (2 - order(middle)).max((1 - order(smallest)).min(3 - order(middle)));
                 // If all values would be rounded to zero, show a plain 0.
-                let most = sizes.last().copied().unwrap_or(1.0) * factor;
-                if most < SMALLEST { 0 } else { usize::try_from(wanted).unwrap_or_default().min(DECIMALS) }
+                let largest = sizes.last().copied().unwrap_or(1.0) * factor;
+                if largest < SMALLEST { 0 } else { usize::try_from(wanted).unwrap_or_default().min(DECIMALS) }
             }
         };
         Scale { factor, unit, decimals }
@@ -108,18 +108,18 @@ impl Scale {
     }
 }
 
-/// Formats the ends of an interval with two significant digits of its width and of its lower end, and at most `most`
+/// Formats the ends of an interval with two significant digits of its width and of its lower end, and at most `max_decimals`
 /// decimals.
 #[must_use]
-pub fn ends(low: f64, high: f64, most: usize) -> [String; 2] {
+pub fn ends(low: f64, high: f64, max_decimals: usize) -> [String; 2] {
     if low == high {
-        return [low, high].map(|end| format!("{end:.most$}"));
+        return [low, high].map(|end| format!("{end:.max_decimals$}"));
     }
     let order = |value: f64| math::log10(value.abs()).floor();
-    let least = [order(high - low), order(low)].into_iter().filter(|order| order.is_finite()).reduce(f64::min);
-    let last = least.map_or(0, |order| order as i32 - 1);
+    let lowest = [order(high - low), order(low)].into_iter().filter(|order| order.is_finite()).reduce(f64::min);
+    let last = lowest.map_or(0, |order| order as i32 - 1);
     // Only tens and above are rounded here; decimals are rounded by the format string.
-    let (step, decimals) = (10_f64.powi(last.max(0)), usize::try_from(-last).unwrap_or_default().min(most));
+    let (step, decimals) = (10_f64.powi(last.max(0)), usize::try_from(-last).unwrap_or_default().min(max_decimals));
     let rounded = |end: f64| if last > 0 { (end / step).round() * step } else { end };
     [low, high].map(|end| format!("{:.decimals$}", rounded(end)))
 }

@@ -77,12 +77,12 @@ impl Expression {
 
     fn write(&self, term: &dyn Fn(usize) -> String) -> String {
         // Parentheses if the inner operator has a lower precedence.
-        let inside = |one: &Expression, least: Binding| {
+        let inside = |one: &Expression, required: Binding| {
             let text = one.write(term);
-            if one.binding() < least { format!("({text})") } else { text }
+            if one.binding() < required { format!("({text})") } else { text }
         };
-        let join = |all: &[Expression], sign: &str, least: Binding| {
-            all.iter().map(|one| inside(one, least)).collect::<Vec<_>>().join(sign)
+        let join = |all: &[Expression], sign: &str, required: Binding| {
+            all.iter().map(|one| inside(one, required)).collect::<Vec<_>>().join(sign)
         };
         match self {
             Expression::Term(index) => term(*index),
@@ -165,12 +165,12 @@ impl Number for Written {
         Written::value(self)
     }
 
-    fn at_least(self, least: Written) -> Written {
-        max(self, least)
+    fn at_least(self, bound: Written) -> Written {
+        max(self, bound)
     }
 
-    fn at_most(self, most: Written) -> Written {
-        min(self, most)
+    fn at_most(self, bound: Written) -> Written {
+        min(self, bound)
     }
 }
 

@@ -269,7 +269,7 @@ impl Reported<'_> {
         } else {
             self.knob("concurrency", Knob::Concurrency)
         };
-        let most = Term::input(
+        let limit = Term::input(
             "b_max",
             "sequences that fit in the KV cache of a replica",
             "seq",
@@ -278,7 +278,7 @@ impl Reported<'_> {
         .from(Origin::Engine("KV cache memory / memory per sequence"));
         Term::input("b", "sequences running on a replica", "seq", self.serving.batch)
             .from(Origin::Engine(how))
-            .depending_on(vec![load, self.knob("max_num_seqs", Knob::MaxNumSeqs), most])
+            .depending_on(vec![load, self.knob("max_num_seqs", Knob::MaxNumSeqs), limit])
     }
 
     fn active(&self) -> Term {

@@ -100,7 +100,7 @@ fn overrides(engine: Engine, assignments: &[&str]) -> Overrides {
 }
 
 /// Everything that an estimate reports, except notes that a value is not stated.
-fn said(parts: &Parts, overrides: &Overrides) -> String {
+fn description(parts: &Parts, overrides: &Overrides) -> String {
     match Scenario::resolve(parts, overrides) {
         Err(refused) => refused.to_string(),
         Ok(scenario) => {
@@ -145,12 +145,12 @@ fn has_effect(library: &Library, spec: &Spec, engine: Engine, places: &[(&str, &
         if !scenario.uses(spec.knob) {
             return false;
         }
-        let before = said(&parts, &base);
+        let before = description(&parts, &base);
         tried(spec, &scenario.get(spec.knob)).into_iter().filter(|setting| *setting != scenario.get(spec.knob)).any(
             |setting| {
                 let mut changed = base.clone();
                 changed.insert(spec.knob, setting);
-                said(&parts, &changed) != before
+                description(&parts, &changed) != before
             },
         )
     })
@@ -260,7 +260,7 @@ fn knobs_without_effect_are_unlisted_and_the_reason_is_noted() {
         let parts = Parts::find(&library, target, workload).unwrap();
         let stated = overrides(Engine::Analytical, &[set]);
         assert!(!Scenario::resolve(&parts, &stated).unwrap().uses(knob), "{set}");
-        let described = said(&parts, &stated);
+        let described = description(&parts, &stated);
         assert!(described.contains(why) && described.contains("has no effect"), "{set}: {described}");
     }
     for (set, knob) in [("pp=2", Knob::Vpp), ("tp=2", Knob::Sp), ("trained=lora", Knob::LoraRank)] {
@@ -432,7 +432,7 @@ fn settings_that_the_training_software_lacks_are_noted() {
     let library = library();
     let notes = |set: &[&str]| {
         let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-8b-train").unwrap();
-        said(&parts, &overrides(Engine::Analytical, set))
+        description(&parts, &overrides(Engine::Analytical, set))
     };
     let pipeline = ["vpp=1", "pp=2", "global=64", "sharding=zero1"];
     for (software, set, lacks) in [
@@ -521,14 +521,15 @@ fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
     let library = library();
     let answer = |text: &str| {
         let (target, described) = target(text);
-        let said: Vec<String> = ["llama3.1-8b-train", "deepseek-v3-train", "deepseek-v3-serve", "deepseek-v3-wide-ep"]
-            .map(|workload| {
-                let workload = library.workload(workload).unwrap();
-                let parts = Parts::of(&library, &target, workload).unwrap();
-                said(&parts, &Overrides::new())
-            })
-            .to_vec();
-        format!("{described} {said:?}")
+        let description: Vec<String> =
+            ["llama3.1-8b-train", "deepseek-v3-train", "deepseek-v3-serve", "deepseek-v3-wide-ep"]
+                .map(|workload| {
+                    let workload = library.workload(workload).unwrap();
+                    let parts = Parts::of(&library, &target, workload).unwrap();
+                    description(&parts, &Overrides::new())
+                })
+                .to_vec();
+        format!("{described} {description:?}")
     };
     let before = answer(TARGET);
     let ignored: Vec<&str> =
@@ -540,7 +541,7 @@ fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
 fn precision_preset_expands_to_weight_compute_and_bit_settings() {
     let library = library();
     let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
-    let of = |set: &[&str]| said(&parts, &overrides(Engine::Analytical, set));
+    let of = |set: &[&str]| description(&parts, &overrides(Engine::Analytical, set));
     assert_eq!(of(&["precision=W8A8"]), of(&["precision=fp8"]));
     assert_eq!(of(&["precision=w8a16"]), of(&["precision=fp8", "compute=bf16"]));
     assert_eq!(of(&["precision=w4a16"]), of(&["precision=awq"]));
@@ -554,7 +555,7 @@ fn precision_preset_expands_to_weight_compute_and_bit_settings() {
 fn unsupported_expert_overlap_is_noted_without_vpp() {
     let library = library();
     let parts = Parts::find(&library, "h800-sxm-2048", "deepseek-v3-train").unwrap();
-    let of = |set: &[&str]| said(&parts, &overrides(Engine::Analytical, set));
+    let of = |set: &[&str]| description(&parts, &overrides(Engine::Analytical, set));
     let layout = ["pp=16", "ep=64", "dp=128", "overlap_experts=on"];
     assert!(of(&[&layout[..], &["vpp=1"]].concat()).contains("only between model chunks (vpp above 1)"));
     assert!(!of(&[&layout[..], &["vpp=3"]].concat()).contains("only between model chunks"));
@@ -569,7 +570,7 @@ fn deepep_dispatch_is_supported_over_links_and_not_over_pcie() {
         let stated = overrides(Engine::Analytical, &layout);
         let scenario = Scenario::resolve(&parts, &stated).unwrap();
         assert_eq!(scenario.software_supports(&scenario.base), links, "{target}");
-        assert_eq!(said(&parts, &stated).contains("connected by PCIe"), !links, "{target}");
+        assert_eq!(description(&parts, &stated).contains("connected by PCIe"), !links, "{target}");
         let gathered = Scenario::resolve(&parts, &overrides(Engine::Analytical, &layout[..3])).unwrap();
         assert!(gathered.software_supports(&gathered.base), "{target}");
     }

@@ -81,7 +81,7 @@ const SCHEDULED_FIELDS: [(&str, &str); 8] = [
 ];
 
 /// Everything that is reported for a workload, with every closed-form engine.
-fn said(library: &Library, text: &str) -> String {
+fn description(library: &Library, text: &str) -> String {
     let mut diagnostics = Diagnostics::new();
     let node = atlas_document::parse::parse(&"here.yaml".into(), text, &mut diagnostics).unwrap();
     let entry = node.items().and_then(|items| items.first()).unwrap();
@@ -110,10 +110,10 @@ fn workload_fields_without_a_knob_change_the_answer_or_warn() {
     let mut ignored = Vec::new();
     let all = [(TRAINED, &TRAINED_FIELDS[..]), (POOLS, &POOLS_FIELDS[..]), (SCHEDULED, &SCHEDULED_FIELDS[..])];
     for (text, fields) in all {
-        let before = said(&library, text);
+        let before = description(&library, text);
         for (from, to) in fields {
             assert!(text.contains(from), "{from}");
-            if said(&library, &text.replacen(from, to, 1)) == before {
+            if description(&library, &text.replacen(from, to, 1)) == before {
                 ignored.push(*to);
             }
         }

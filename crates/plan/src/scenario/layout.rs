@@ -72,20 +72,20 @@ impl Scenario {
             true => Ranks { ep: ranks, ..Ranks::ONE },
             false => Ranks { tp: ranks, ..Ranks::ONE },
         });
-        let most = within.clone().last().unwrap_or(Ranks::ONE);
-        let stages = powers((have / (most.tp * most.ep)).min(f64::from(model.layers))).skip(1);
+        let widest = within.clone().last().unwrap_or(Ranks::ONE);
+        let stages = powers((have / (widest.tp * widest.ep)).min(f64::from(model.layers))).skip(1);
         let room = STATE_SHARE * machine.device.capacity();
-        let mut least: Option<(f64, Ranks)> = None;
-        for ranks in within.chain(stages.map(|pp| Ranks { pp, ..most })) {
+        let mut smallest: Option<(f64, Ranks)> = None;
+        for ranks in within.chain(stages.map(|pp| Ranks { pp, ..widest })) {
             let Some(states) = self.state_bytes(phase, ranks, have) else { continue };
             if states <= room {
                 return ranks;
             }
-            if least.is_none_or(|(least, _)| states < least) {
-                least = Some((states, ranks));
+            if smallest.is_none_or(|(smallest, _)| states < smallest) {
+                smallest = Some((states, ranks));
             }
         }
-        least.map_or(Ranks::ONE, |(_, ranks)| ranks)
+        smallest.map_or(Ranks::ONE, |(_, ranks)| ranks)
     }
 
     /// Bytes of weights, gradients and optimizer states on the fullest accelerator; `None` if the software does not
@@ -146,9 +146,10 @@ impl Scenario {
         for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
             let groups = phase.groups();
             let replica = phase.shape.tp * phase.shape.pp * groups;
-            let most = Count::floor((have - phase.dedicated_accelerators()) / replica).max(Count::ONE);
+            let max_replicas = Count::floor((have - phase.dedicated_accelerators()) / replica).max(Count::ONE);
             let batch = phase.plan.global.filter(|_| accumulates && phase.shape.mode == Mode::Training);
-            phase.shape.dp = batch.and_then(|global| dividing(most, global, microbatch)).unwrap_or(most);
+            phase.shape.dp =
+                batch.and_then(|global| dividing(max_replicas, global, microbatch)).unwrap_or(max_replicas);
         }
     }
 }
@@ -186,9 +187,9 @@ impl Ranks {
     }
 }
 
-/// Powers of two up to `most`.
-fn powers(most: f64) -> impl Iterator<Item = Count> + Clone {
-    (0..16_u32).map(|power| Count::new(1 << power)).take_while(move |ranks| *ranks <= most)
+/// Powers of two up to `limit`.
+fn powers(limit: f64) -> impl Iterator<Item = Count> + Clone {
+    (0..16_u32).map(|power| Count::new(1 << power)).take_while(move |ranks| *ranks <= limit)
 }
 
 /// Fewest tensor-parallel ranks (a power of two that divides the heads) and pipeline stages whose weights take at most
@@ -204,28 +205,28 @@ fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture, have: f6
         Shape::new(model, &phase.serving_defaults.formats, &layout).resident_bytes <= room
     };
     let tensor = || powers(f64::from(domain)).filter(divides);
-    let most = tensor().last().unwrap_or(Count::ONE);
+    let widest = tensor().last().unwrap_or(Count::ONE);
     let within = tensor().map(|tp| (tp, Count::ONE));
-    let beyond = powers((have / most).min(f64::from(model.layers))).map(|pp| (most, pp));
+    let beyond = powers((have / widest).min(f64::from(model.layers))).map(|pp| (widest, pp));
     within
         .chain(beyond.clone())
         .find(|(tp, pp)| suffices(*tp, *pp))
         .or_else(|| beyond.last())
-        .unwrap_or((most, Count::ONE))
+        .unwrap_or((widest, Count::ONE))
 }
 
-/// Largest number of replicas up to `most`, with at most [`IDLE_REPLICAS`] idle, whose micro-batches divide the global
+/// Largest number of replicas up to `max_replicas`, with at most [`IDLE_REPLICAS`] idle, whose micro-batches divide the global
 /// batch.
-fn dividing(most: Count, global: Count, microbatch: Count) -> Option<Count> {
-    let least = Count::floor((f64::from(most) * (1.0 - IDLE_REPLICAS)).ceil()).max(Count::ONE).get();
+fn dividing(max_replicas: Count, global: Count, microbatch: Count) -> Option<Count> {
+    let min_replicas = Count::floor((f64::from(max_replicas) * (1.0 - IDLE_REPLICAS)).ceil()).max(Count::ONE).get();
     let micro_batches = Count::from_exact(global / microbatch)?.nonzero()?.get();
-    let most = most.max(Count::ONE).get();
+    let max_replicas = max_replicas.max(Count::ONE).get();
     // Iterate over the replicas or over the micro-batches per replica, whichever are fewer: at most the square root of
     // all.
-    let found = if most <= micro_batches / most {
-        (least..=most).rev().find(|dp| micro_batches.is_multiple_of(*dp))
+    let found = if max_replicas <= micro_batches / max_replicas {
+        (min_replicas..=max_replicas).rev().find(|dp| micro_batches.is_multiple_of(*dp))
     } else {
-        let mut each = micro_batches.div_ceil(most)..=micro_batches / least;
+        let mut each = micro_batches.div_ceil(max_replicas)..=micro_batches / min_replicas;
         each.find(|each| micro_batches.is_multiple_of(*each)).map(|each| micro_batches / each)
     };
     found.map(Count::new)
@@ -237,12 +238,15 @@ mod tests {
 
     #[test]
     fn replica_search_matches_brute_force_and_handles_maximum_counts() {
-        for most in 1..70 {
+        for max_replicas in 1..70 {
             for global in 1..300 {
                 for micro in 1..4 {
-                    let least = (f64::from(most) * (1.0 - IDLE_REPLICAS)).ceil() as u32;
-                    let tried = (least.max(1)..=most).rev().find(|dp| global % (dp * micro) == 0).map(Count::new);
-                    assert_eq!(dividing(Count::new(most), Count::new(global), Count::new(micro)), tried);
+                    let min_replicas = (f64::from(max_replicas) * (1.0 - IDLE_REPLICAS)).ceil() as u32;
+                    let tried = (min_replicas.max(1)..=max_replicas)
+                        .rev()
+                        .find(|dp| global % (dp * micro) == 0)
+                        .map(Count::new);
+                    assert_eq!(dividing(Count::new(max_replicas), Count::new(global), Count::new(micro)), tried);
                 }
             }
         }

@@ -301,7 +301,7 @@ impl Scenario {
     pub fn unsupported_training(&self, phase: &Phase) -> Vec<(Knob, String)> {
         let (plan, shape, t) = (&phase.plan, &phase.shape, &self.active_software.training);
         let pipelined = shape.pp > 1.0;
-        let most = if pipelined { t.most_sharding_with_pipeline } else { t.most_sharding };
+        let allowed = if pipelined { t.most_sharding_with_pipeline } else { t.most_sharding };
         let (sharding, offload) = (self.sharding(phase), plan.cpu_offload.unwrap_or(CpuOffload::None));
         let splitting = plan.schedule.filter(|schedule| pipelined && schedule.splits_backward());
         // No documented software of training keeps gradients in less than 16 bit.
@@ -314,7 +314,7 @@ impl Scenario {
         };
         lack(Knob::Tp, shape.tp > 1.0 && !t.tensor_parallel, &|| format!("tensor parallelism (tp {})", shape.tp));
         lack(Knob::Pp, pipelined && !t.pipeline_parallel, &|| format!("pipeline stages (pp {})", shape.pp));
-        lack(Knob::Sharding, sharding > most, &|| {
+        lack(Knob::Sharding, sharding > allowed, &|| {
             let beside = if pipelined && sharding <= t.most_sharding { " with pipeline stages" } else { "" };
             format!("sharding {}{beside}", sharding.name())
         });

@@ -57,8 +57,12 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
         (Knob::Tp, _) => parts(f64::from(model.heads)),
         (Knob::Pp, _) => stages(model.depth(), devices, scenario.mode()),
         (Knob::Vpp, _) => {
-            let most = (model.depth() + 2.0) / scenario.base.shape.pp;
-            (1..=8).map(f64::from).chain(divisors(model.depth().max(1.0))).filter(|vpp| *vpp <= most.max(1.0)).collect()
+            let max_vpp = (model.depth() + 2.0) / scenario.base.shape.pp;
+            (1..=8)
+                .map(f64::from)
+                .chain(divisors(model.depth().max(1.0)))
+                .filter(|vpp| *vpp <= max_vpp.max(1.0))
+                .collect()
         }
         (Knob::Ep, _) => parts(f64::from(model.experts)),
         (Knob::Cp | Knob::Dp, _) => doublings(1.0, devices),

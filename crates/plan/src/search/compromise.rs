@@ -115,8 +115,8 @@ impl Pair {
         let dies = start.machine.map_or(1.0, |machine| machine.dies);
         let per_node = start.accelerators() / start.num_nodes.max(Count::ONE) * dies;
         let devices = nodes.last().copied().unwrap_or(f64::from(start.num_nodes)) * per_node;
-        let cuts = |of: f64, most: f64| -> Vec<f64> {
-            if of >= 1.0 { divisors(of).filter(|cut| *cut <= most).collect() } else { doublings(1.0, most) }
+        let cuts = |of: f64, limit: f64| -> Vec<f64> {
+            if of >= 1.0 { divisors(of).filter(|cut| *cut <= limit).collect() } else { doublings(1.0, limit) }
         };
         // More tensor-parallel ranks than in a node or scale-up domain are never the better choice.
         let domain = start.machine.map_or(per_node, |machine| machine.device.domain.max(per_node));

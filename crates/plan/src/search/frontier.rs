@@ -20,13 +20,13 @@ pub struct Point {
 }
 
 /// Estimates the deployment at one, two, four … concurrent requests per replica, until the throughput grows by less
-/// than 1 % or `most` is reached. Points that cannot run are omitted. Engines that do not model serving yield no
+/// than 1 % or `max_concurrency` is reached. Points that cannot run are omitted. Engines that do not model serving yield no
 /// points.
 ///
 /// # Errors
 ///
 /// If the load cannot be set. This does not happen in practice, since the phases of a schedule keep their own load.
-pub fn frontier(start: &Scenario, parts: &Parts, most: f64) -> Result<Vec<Point>, KnobError> {
+pub fn frontier(start: &Scenario, parts: &Parts, max_concurrency: f64) -> Result<Vec<Point>, KnobError> {
     let mut points: Vec<Point> = Vec::new();
     let mut scenario = start.clone();
     // Phases of a schedule have their own loads.
@@ -34,7 +34,7 @@ pub fn frontier(start: &Scenario, parts: &Parts, most: f64) -> Result<Vec<Point>
     scenario.set(Knob::RequestRate, &Setting::Number(0.0), parts)?;
     // With fewer requests than replicas, some replicas are idle: not a reasonable size for the deployment.
     let mut concurrency = f64::from(start.base.shape.dp).max(1.0);
-    while concurrency <= most {
+    while concurrency <= max_concurrency {
         scenario.set(Knob::Concurrency, &Setting::Number(concurrency), parts)?;
         let answer = estimate(&scenario);
         let Some(detail) = answer.detail else { break };

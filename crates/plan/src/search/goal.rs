@@ -104,10 +104,11 @@ fn rank(knob: Knob) -> u8 {
 /// Finds single changes with which `metric` reaches `wanted`.
 #[must_use]
 pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wanted: f64) -> Goal {
-    let mut seeker = Seeker { scenario, parts, metric, wanted, now: 0.0, least: 0.0, estimate: Estimate::default() };
+    let mut seeker =
+        Seeker { scenario, parts, metric, wanted, now: 0.0, min_per_accelerator: 0.0, estimate: Estimate::default() };
     seeker.now = seeker.value(scenario).unwrap_or(f64::NAN);
     if is_share_of_peak(metric) && seeker.now < wanted {
-        seeker.least = per_accelerator(&seeker.estimate, scenario);
+        seeker.min_per_accelerator = per_accelerator(&seeker.estimate, scenario);
     }
     let mut ways = Vec::new();
     let mut nearest: Option<Solution> = None;
@@ -140,7 +141,7 @@ struct Seeker<'s> {
     wanted: f64,
     now: f64,
     /// Lowest throughput per accelerator of a solution.
-    least: f64,
+    min_per_accelerator: f64,
     estimate: Estimate,
 }
 
@@ -157,7 +158,7 @@ impl Seeker<'_> {
         let value = (self.metric.get)(&self.estimate, scenario);
         // A value of 0 means that the metric is undefined: without output tokens there is no time per token.
         let says = value != 0.0 || self.wanted == 0.0 || self.now == 0.0;
-        let slower = per_accelerator(&self.estimate, scenario) < self.least;
+        let slower = per_accelerator(&self.estimate, scenario) < self.min_per_accelerator;
         (fits(&self.estimate) && value.is_finite() && says && !slower).then_some(value)
     }
 

@@ -199,7 +199,7 @@ fn count(text: &str, knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)
 /// the first and last stage may have no layers.
 #[must_use]
 pub fn stages(layers: f64, devices: f64, mode: Mode) -> Vec<f64> {
-    let most = if layers < 1.0 {
+    let max_stages = if layers < 1.0 {
         devices
     } else if mode == Mode::Training {
         layers + 2.0
@@ -207,7 +207,7 @@ pub fn stages(layers: f64, devices: f64, mode: Mode) -> Vec<f64> {
         layers
     };
     let mut all: Vec<f64> = divisors(devices.max(1.0).floor()).chain(divisors(layers.max(1.0))).collect();
-    all.retain(|stages| *stages <= most.min(devices));
+    all.retain(|stages| *stages <= max_stages.min(devices));
     sort::numbers(&mut all);
     all.dedup();
     all

@@ -206,7 +206,7 @@ impl Options {
     /// Options that follow from a workload and its knobs.
     #[must_use]
     pub fn stated(scenario: &Scenario) -> Options {
-        let said = &scenario.base.plan.simulation;
+        let stated = &scenario.base.plan.simulation;
         let settings = scenario.simulation(&scenario.base);
         let count = |value: Option<Count>| value.and_then(Count::nonzero).map(Count::get);
         let span = |value: Option<f64>| value.filter(|value| *value > 0.0).map(Span);
@@ -219,35 +219,35 @@ impl Options {
         if serves {
             return Options {
                 seed: Some(settings.seed),
-                replications: count(said.replications),
-                requests: said.requests.map(Count::get),
-                arrivals: said.arrivals.or(said.arrival_cv.map(|_| Arrivals::Gamma)).map(|word| match word {
+                replications: count(stated.replications),
+                requests: stated.requests.map(Count::get),
+                arrivals: stated.arrivals.or(stated.arrival_cv.map(|_| Arrivals::Gamma)).map(|word| match word {
                     Arrivals::Closed => ArrivalsWord::Closed(None),
                     Arrivals::Poisson => ArrivalsWord::Poisson(None),
                     Arrivals::Gamma => ArrivalsWord::Gamma(settings.arrival_cv, None),
                     Arrivals::Burst => ArrivalsWord::Burst,
                 }),
-                isl: spread(shape.prompt + scenario.image_tokens(&scenario.base), said.prompt_cv, None),
-                osl: spread(shape.generate, said.generate_cv, scenario.base.plan.serving.generate_max),
-                slo_ttft: limit(said.slo_ttft_ms),
-                slo_tpot: limit(said.slo_tpot_ms),
-                slo_e2e: limit(said.slo_e2e_ms),
+                isl: spread(shape.prompt + scenario.image_tokens(&scenario.base), stated.prompt_cv, None),
+                osl: spread(shape.generate, stated.generate_cv, scenario.base.plan.serving.generate_max),
+                slo_ttft: limit(stated.slo_ttft_ms),
+                slo_tpot: limit(stated.slo_tpot_ms),
+                slo_e2e: limit(stated.slo_e2e_ms),
                 ..Options::default()
             };
         }
-        let slow_hosts = count(said.slow_nodes);
+        let slow_hosts = count(stated.slow_nodes);
         Options {
             seed: Some(settings.seed),
-            replications: count(said.replications),
+            replications: count(stated.replications),
             steps: Some(settings.steps),
-            jitter: said.jitter,
+            jitter: stated.jitter,
             slow_hosts,
             slow_factor: slow_hosts.map(|_| settings.slow_factor),
             // The knob is per node, the option per accelerator.
-            mtbf: span(said.node_mtbf_h.map(|hours| hours * 3600.0 * scenario.accelerators_per_node)),
-            checkpoint_interval: span(said.checkpoint_interval_s),
-            checkpoint_seconds: span(said.checkpoint_s),
-            restart: span(said.restart_s),
+            mtbf: span(stated.node_mtbf_h.map(|hours| hours * 3600.0 * scenario.accelerators_per_node)),
+            checkpoint_interval: span(stated.checkpoint_interval_s),
+            checkpoint_seconds: span(stated.checkpoint_s),
+            restart: span(stated.restart_s),
             ..Options::default()
         }
     }

@@ -152,7 +152,7 @@ pub(super) fn inapplicable_options(options: &Options, mode: Mode) -> Vec<String>
     };
     let mut problems: Vec<String> = others
         .iter()
-        .filter(|(_, said)| *said)
+        .filter(|(_, given)| *given)
         .map(|(flag, _)| format!("{flag} is supported only for {what}"))
         .collect();
     if o.slow_factor.is_some() && o.slow_hosts.is_none() {
@@ -268,12 +268,12 @@ fn serving_input(
         Arrivals::Trace(trace) => Some((trace.len() as u32).min(MAX_REQUESTS)),
         Arrivals::Phases(phases) => {
             let expected: f64 = phases.iter().map(|phase| phase.rate * phase.seconds).sum();
-            let most = f64::from(options.requests.unwrap_or(SCHEDULED_REQUESTS));
-            let by = (most / expected.max(1.0)).min(1.0);
+            let requests = f64::from(options.requests.unwrap_or(SCHEDULED_REQUESTS));
+            let by = (requests / expected.max(1.0)).min(1.0);
             if by < 1.0 {
                 notes.push(format!(
                     "the schedule has about {expected:.0} requests; every phase is shortened to {:.3} % of its length, so that \
-                     about {most} come (--requests for more)",
+                     about {requests} come (--requests for more)",
                     100.0 * by
                 ));
                 let shorter = phases.iter().map(|phase| Phase { seconds: by * phase.seconds, ..*phase });
@@ -427,12 +427,12 @@ fn overload(input: &event_serving::Input) -> Option<String> {
         Arrivals::Phases(phases) => phases.iter().map(|phase| phase.rate).fold(0.0, f64::max),
         _ => return None,
     };
-    let most = capacity(&input.system, &input.constants);
+    let capacity = capacity(&input.system, &input.constants);
     let scales = input.autoscaling.is_some_and(|scaling| f64::from(scaling.max_replicas) > input.system.layout.dp);
-    (rate > most && input.max_in_flight.is_none() && !scales).then(|| {
+    (rate > capacity && input.max_in_flight.is_none() && !scales).then(|| {
         let whole = if matches!(input.arrivals, Arrivals::Phases(_)) { " in its busiest phase" } else { "" };
         format!(
-            "overload{whole}: {rate:.3} requests/s arrive, but at most {most:.3} can be served, so the queue grows without bound, \
+            "overload{whole}: {rate:.3} requests/s arrive, but at most {capacity:.3} can be served, so the queue grows without bound, \
              and latencies only say how long the run was"
         )
     })

@@ -225,10 +225,10 @@ fn scenario(
         Mode::Training => {
             let micro = files.microbatch;
             let all = files.global(&files.base) * grown;
-            let least = replicas * micro;
+            let smallest = replicas * micro;
             // Growing work is rounded to whole micro-batches per replica; fixed work is not changed.
-            let all = if work == Work::Fixed { all } else { (all / least).round().max(1.0) * least };
-            if all < least {
+            let all = if work == Work::Fixed { all } else { (all / smallest).round().max(1.0) * smallest };
+            if all < smallest {
                 let why = format!(
                     "{all} sequences per step are too few for {replicas} replicas with micro-batches of {micro}"
                 );

@@ -48,9 +48,9 @@ impl Sheet {
         color: [u8; 3],
         distance: impl Fn(f64, f64) -> f64,
     ) {
-        let most = |side: usize| side as f64;
-        let (left, right) = (low.0.clamp(0.0, most(self.width)), high.0.clamp(0.0, most(self.width)));
-        let (top, bottom) = (low.1.clamp(0.0, most(self.height)), high.1.clamp(0.0, most(self.height)));
+        let limit = |side: usize| side as f64;
+        let (left, right) = (low.0.clamp(0.0, limit(self.width)), high.0.clamp(0.0, limit(self.width)));
+        let (top, bottom) = (low.1.clamp(0.0, limit(self.height)), high.1.clamp(0.0, limit(self.height)));
         for y in top.floor() as i64..bottom.ceil() as i64 {
             for x in left.floor() as i64..right.ceil() as i64 {
                 self.cover(x, y, color, 0.5 - distance(x as f64 + 0.5, y as f64 + 0.5));

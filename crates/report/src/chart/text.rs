@@ -72,11 +72,11 @@ impl Raster {
     }
 }
 
-/// Index of the column or row, out of `most`, that contains a share.
+/// Index of the column or row, out of `cells`, that contains a share.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of a screen's size")]
-pub fn place(share: f64, most: usize) -> usize {
-    ((share.clamp(0.0, 1.0) * most as f64) as usize).min(most.saturating_sub(1))
+pub fn place(share: f64, cells: usize) -> usize {
+    ((share.clamp(0.0, 1.0) * cells as f64) as usize).min(cells.saturating_sub(1))
 }
 
 /// Renders the plot in `width` × `height` characters, including axes and legend; empty if nothing can be drawn. Uses

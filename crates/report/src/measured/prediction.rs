@@ -105,9 +105,9 @@ impl Prediction {
             let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
             // Whether it fits in memory is decided by the upper bound; the prediction itself is the point estimate.
             let gb = dies / atlas_core::units::BYTES_PER_GB;
-            let (used, most) = (detail.memory.total() * gb, detail.memory.upper * gb);
+            let (used, upper) = (detail.memory.total() * gb, detail.memory.upper * gb);
             let figure = Figure::of(used, None, run.memory_gb);
-            Figure { high: trusted.then_some(most), ..figure }
+            Figure { high: trusted.then_some(upper), ..figure }
         });
         Prediction {
             target: target.to_owned(),

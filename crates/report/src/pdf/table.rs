@@ -50,7 +50,7 @@ fn font(cell: &Cell) -> Font {
 /// Widths of the columns at a font size; `None` if they do not fit on the page.
 fn widths(grid: &Grid, columns: &[usize], size: f32) -> Option<Vec<f32>> {
     let mut natural = Vec::new();
-    let mut least = Vec::new();
+    let mut minimal = Vec::new();
     for column in columns {
         let (name, align) = grid.head.get(*column)?;
         let cells = grid.rows.iter().filter_map(|row| row.get(*column));
@@ -72,9 +72,9 @@ fn widths(grid: &Grid, columns: &[usize], size: f32) -> Option<Vec<f32>> {
             _ => word.min(MIN_WRAPPED_COLUMN.max(0.3 * longest).min(120.0)),
         };
         natural.push(longest + PAD);
-        least.push(word.min(longest) + PAD);
+        minimal.push(word.min(longest) + PAD);
     }
-    let (wanted, needed): (f32, f32) = (natural.iter().sum(), least.iter().sum());
+    let (wanted, needed): (f32, f32) = (natural.iter().sum(), minimal.iter().sum());
     if wanted <= WIDTH {
         return Some(natural);
     }
@@ -82,7 +82,7 @@ fn widths(grid: &Grid, columns: &[usize], size: f32) -> Option<Vec<f32>> {
         return None;
     }
     let share = (WIDTH - needed) / (wanted - needed).max(1e-3);
-    Some(natural.iter().zip(&least).map(|(natural, least)| least + share * (natural - least)).collect())
+    Some(natural.iter().zip(&minimal).map(|(natural, minimal)| minimal + share * (natural - minimal)).collect())
 }
 
 /// Writes some of the columns; the head is repeated on every page.

@@ -183,12 +183,12 @@ fn of_serving(m: &serving::Measured, set: &mut impl FnMut(&str, Value) -> Option
     );
     set("slo", json!({"ttft": m.slo.ttft, "tpot": m.slo.tpot, "e2e": m.slo.e2e}));
     set("analytical", json!({"tokens_per_sec": m.analytical_tokens_per_sec}));
-    let (memory, most) = m.memory_use();
+    let (memory, peak) = m.memory_use();
     set(
         "resources",
         json!({
             "compute_utilization": o.busy,
-            "memory_utilization": memory, "max_memory_utilization": most,
+            "memory_utilization": memory, "max_memory_utilization": peak,
             "kv_utilization": o.kv_share, "max_kv_utilization": o.max_kv_share,
             "network_utilization": m.communication() * o.busy,
             "waiting": o.waiting, "max_waiting": o.max_waiting as f64, "running": o.running,

@@ -181,7 +181,7 @@ fn queue(m: &serving::Measured) -> Plot {
 fn resources(m: &serving::Measured) -> Bars {
     use atlas_plan::simulation::bottleneck::{COMPUTE, MEMORY, NETWORK};
     let o = &m.output;
-    let (memory, most) = m.memory_use();
+    let (memory, peak) = m.memory_use();
     let network = m.communication() * o.busy;
     Bars {
         title: "Resource utilization, %".to_owned(),
@@ -190,7 +190,7 @@ fn resources(m: &serving::Measured) -> Bars {
             share("KV blocks, mean", o.kv_share, Some(MEMORY)),
             share("KV blocks, peak", o.max_kv_share, None),
             share("device memory, mean", memory, None),
-            share("device memory, peak", most, None),
+            share("device memory, peak", peak, None),
             share("communication between ranks", network, Some(NETWORK)),
         ],
     }

@@ -217,9 +217,14 @@ pub fn plot(name_of: &str, curves: &[Curve]) -> Plot {
         series.push(of("closed form", points(curve, |a| a.analytical_efficiency)));
     }
     let all = || curves.iter().flat_map(|curve| &curve.points).filter(|p| p.answer.is_ok()).map(|p| p.accelerators);
-    let (least, most) = all().fold((f64::INFINITY, 0.0), |(least, most), n| (f64::min(least, n), f64::max(most, n)));
-    if let Some(limit) = curves.first().map(|curve| curve.limit).filter(|_| least < most) {
-        series.push(Series { name: "threshold".to_owned(), points: vec![(least, limit), (most, limit)], joined: true });
+    let (smallest, largest) =
+        all().fold((f64::INFINITY, 0.0), |(smallest, largest), n| (f64::min(smallest, n), f64::max(largest, n)));
+    if let Some(limit) = curves.first().map(|curve| curve.limit).filter(|_| smallest < largest) {
+        series.push(Series {
+            name: "threshold".to_owned(),
+            points: vec![(smallest, limit), (largest, limit)],
+            joined: true,
+        });
     }
     Plot {
         title: format!("{name_of}: scaling efficiency"),

@@ -227,12 +227,12 @@ fn of_serving(m: &serving::Measured) -> String {
 
 fn levels(m: &serving::Measured) -> String {
     let o = &m.output;
-    let (memory, most) = m.memory_use();
+    let (memory, peak) = m.memory_use();
     let mut table = Table::new([left("level"), right("mean"), right("most")]);
     table.row(["waiting".to_owned(), units::significant(o.waiting, 3), units::significant_short(o.max_waiting as f64)]);
     table.row(["running".to_owned(), units::significant(o.running, 3)]);
     table.row(["KV blocks".to_owned(), units::percent(o.kv_share), units::percent(o.max_kv_share)]);
-    table.row(["device memory".to_owned(), units::percent(memory), units::percent(most)]);
+    table.row(["device memory".to_owned(), units::percent(memory), units::percent(peak)]);
     table.row(["replicas busy".to_owned(), units::percent(o.busy)]);
     if o.replicas < o.max_replicas {
         table.row(["replicas".to_owned(), units::significant(o.replicas, 3), units::significant_short(o.max_replicas)]);

@@ -17,10 +17,10 @@ pub fn improvements(study: &Study, out: &mut Vec<Block>) {
         advise(&entry.scenario, &entry.parts, &entry.estimate, Objective::default())
     };
     let all: Vec<(&Entry, Vec<Advice>)> = study.entries.iter().map(|entry| (entry, advised(entry))).collect();
-    let most = if study.entries.len() == 1 { usize::MAX } else { MAX_ADVICE_PER_TARGET };
+    let limit = if study.entries.len() == 1 { usize::MAX } else { MAX_ADVICE_PER_TARGET };
     let named: Vec<(&str, &Advice)> = all
         .iter()
-        .flat_map(|(entry, advice)| advice.iter().take(most).map(|advice| (entry.name.as_str(), advice)))
+        .flat_map(|(entry, advice)| advice.iter().take(limit).map(|advice| (entry.name.as_str(), advice)))
         .collect();
     if named.is_empty() {
         return;

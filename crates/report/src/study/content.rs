@@ -124,8 +124,8 @@ fn compared(study: &Study) -> Option<String> {
     };
     let model = first.parts.model_name();
     let what = if model.is_empty() { workload(study).to_string() } else { model.to_string() };
-    let said: Vec<String> = std::iter::once(format!("{verb} {what}")).chain(clauses.into_iter().flatten()).collect();
-    let mut text = format!("{}.", said.join(", "));
+    let parts: Vec<String> = std::iter::once(format!("{verb} {what}")).chain(clauses.into_iter().flatten()).collect();
+    let mut text = format!("{}.", parts.join(", "));
     for entry in &study.entries {
         let price = entry.scenario.hourly_usd.map_or_else(
             || "no price".to_owned(),

@@ -137,10 +137,10 @@ pub(super) static RULES: &[Rule] = &[
         "whole experts on different ranks keep matrix multiplications large and need not be gathered or replicated",
         "Lepikhin et al., GShard, arXiv 2006.16668, section 3; DeepSeek-V3, arXiv 2412.19437, section 3.2",
         |case, out| {
-            let most = f64::from(case.arch.experts).min(case.dp * case.cp * case.tp);
+            let max_ep = f64::from(case.arch.experts).min(case.dp * case.cp * case.tp);
             if case.arch.is_moe() {
-                for ep in [2.0 * case.ep, floor_power(most.min(case.domain))] {
-                    if ep > case.ep && ep <= most {
+                for ep in [2.0 * case.ep, floor_power(max_ep.min(case.domain))] {
+                    if ep > case.ep && ep <= max_ep {
                         out.push(vec![number(Knob::Ep, ep)]);
                     }
                 }

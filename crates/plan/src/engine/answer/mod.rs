@@ -146,8 +146,8 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
     }
     // The maximum sequence length of the model takes precedence over the hardware's verdict.
     let limit = scenario.max_context.filter(|_| !scenario.extends_context(phase));
-    if let Some(most) = limit.filter(|most| requested > *most) {
-        detail.verdict = Verdict::Context { requested, most: f64::from(most) };
+    if let Some(limit) = limit.filter(|limit| requested > *limit) {
+        detail.verdict = Verdict::Context { requested, most: f64::from(limit) };
     }
     Some((figures, detail))
 }

@@ -74,9 +74,9 @@ fn closed_form_and_events_agree_within_the_interval_on_shipped_pairs() {
 fn closed_form_and_events_agree_on_token_times_up_to_saturation() {
     let library = library();
     let pair = ("h200-sxm-8", "llama3.1-70b-serve");
-    let most = serving(&library, Engine::Analytical, pair, &["request_rate=1"]).1.capacity_requests_per_sec;
+    let capacity = serving(&library, Engine::Analytical, pair, &["request_rate=1"]).1.capacity_requests_per_sec;
     for load in [0.2, 0.5, 0.8, 0.9, 0.95] {
-        let rate = format!("request_rate={}", load * most);
+        let rate = format!("request_rate={}", load * capacity);
         let closed = serving(&library, Engine::Analytical, pair, &[&rate]).1;
         let events = serving(&library, Engine::Event, pair, &[&rate]).1;
         let (tpot, each) = (closed.tpot_ms.mean, events.tpot_ms.mean);
@@ -201,7 +201,7 @@ fn mfu_above_the_best_published_is_noted() {
     assert!(training.mfu_causal <= training.mfu && training.hfu <= 1.0);
     for set in [&[][..], &["prompt=65536"], &["prompt=131072"]] {
         for target in ["tpu-v5p-128", "a100-sxm-80gb-64", "h100-sxm-64"] {
-            let (training, said) = described((target, "llama3.1-8b-train"), set);
+            let (training, text) = described((target, "llama3.1-8b-train"), set);
             assert!(training.hfu <= 1.0, "{target} {set:?}: {}", training.hfu);
             let best = if target.starts_with("tpu") {
                 0.70
@@ -210,7 +210,7 @@ fn mfu_above_the_best_published_is_noted() {
             } else {
                 0.61
             };
-            assert_eq!(training.mfu_causal > best, said.contains("above the best"), "{target} {set:?}: {said}");
+            assert_eq!(training.mfu_causal > best, text.contains("above the best"), "{target} {set:?}: {text}");
         }
     }
 }

@@ -117,8 +117,8 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
     if watts >= tdp {
         notes.push(format!("a power cap of {watts:.0} W has no effect: the TDP is {tdp:.0} W"));
     } else if watts < MIN_POWER_CAP_SHARE * tdp {
-        let least = MIN_POWER_CAP_SHARE * tdp;
-        notes.push(format!("{watts:.0} W per accelerator is below the minimum power cap: using {least:.0} W"));
+        let min_watts = MIN_POWER_CAP_SHARE * tdp;
+        notes.push(format!("{watts:.0} W per accelerator is below the minimum power cap: using {min_watts:.0} W"));
     } else {
         notes.push(format!(
             "accelerators are capped at {watts:.0} of {tdp:.0} W: clocks drop when the work would draw more"
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn lower_clock_slows_training_more_than_serving() {
         for engine in ["analytical", "event"] {
-            for (workload, least, most) in [("llama3.1-8b-train", 0.7, 0.8), ("llama3.1-8b-serve", 0.93, 1.0)] {
+            for (workload, low, high) in [("llama3.1-8b-train", 0.7, 0.8), ("llama3.1-8b-serve", 0.93, 1.0)] {
                 let whole = at_clock(workload, engine, 1.0);
                 let mut before = whole;
                 for clock in [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3] {
@@ -238,7 +238,7 @@ mod tests {
                     before = now;
                 }
                 let kept = at_clock(workload, engine, 0.7).0 / whole.0;
-                assert!((least..=most).contains(&kept), "{workload} by {engine} keeps {kept} at 70 % of the clock");
+                assert!((low..=high).contains(&kept), "{workload} by {engine} keeps {kept} at 70 % of the clock");
             }
         }
     }

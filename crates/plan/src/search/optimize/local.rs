@@ -99,8 +99,8 @@ impl Worker<'_> {
         None
     }
 
-    fn below(&mut self, most: usize) -> usize {
-        usize::try_from(self.random.next_u64() % (most as u64).max(1)).unwrap_or_default()
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.random.next_u64() % (bound as u64).max(1)).unwrap_or_default()
     }
 
     /// Improves the point until no change of one or two axes helps.

@@ -177,15 +177,15 @@ pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
             }
             axes.push(Axis::of(Knob::Microbatch, doubling(start.global(&start.base).min(64.0))));
             axes.push(Axis::of(Knob::Vpp, chunks(model.depth(), devices)));
-            let most = start.active_software.training.most_sharding;
+            let allowed = start.active_software.training.most_sharding;
             let shardings: Vec<&str> =
-                Sharding::WORDS.iter().filter(|(_, sharding)| *sharding <= most).map(|(word, _)| *word).collect();
+                Sharding::WORDS.iter().filter(|(_, sharding)| *sharding <= allowed).map(|(word, _)| *word).collect();
             axes.push(words(Knob::Sharding, &shardings));
             axes.push(words(Knob::Recompute, &["auto", "selective", "full"]));
             axes.push(toggle(Knob::Sp));
             // Offloading is slower than sharding, so it is tried only if the states exceed the memory of all devices.
-            let most = start.active_software.training.most_offload;
-            let offloads = CpuOffload::WORDS.iter().filter(|(_, offload)| *offload <= most).map(|(word, _)| *word);
+            let allowed = start.active_software.training.most_offload;
+            let offloads = CpuOffload::WORDS.iter().filter(|(_, offload)| *offload <= allowed).map(|(word, _)| *word);
             let memory = start.machine.map_or(0.0, |machine| machine.device.capacity()) * devices;
             // The fewest accelerators are those that need no offload: with it, one would be enough.
             if start.engine.models_hardware() && !fewest && STATE_BYTES * start.trained_params(&start.base) > memory {
@@ -242,28 +242,28 @@ pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
     Space::of(axes).unwrap_or_default()
 }
 
-/// Powers of two up to `most`.
-fn doubling(most: f64) -> impl Iterator<Item = f64> {
-    std::iter::successors(Some(1.0), |value| Some(value * 2.0)).take_while(move |value| *value <= most)
+/// Powers of two up to `limit`.
+fn doubling(limit: f64) -> impl Iterator<Item = f64> {
+    std::iter::successors(Some(1.0), |value| Some(value * 2.0)).take_while(move |value| *value <= limit)
 }
 
 /// Numbers of model chunks per stage: all small ones, divisors of the layers, and those for which the first and last
 /// chunk are empty and all others have one layer.
 fn chunks(layers: f64, devices: f64) -> Vec<f64> {
-    let most = layers.clamp(1.0, MAX_VPP);
-    let mut all: Vec<f64> = (1..=20).map(f64::from).filter(|vpp| *vpp <= most.min(EXHAUSTIVE_VPP)).collect();
-    all.extend(divisors_within(layers, most));
+    let max_vpp = layers.clamp(1.0, MAX_VPP);
+    let mut all: Vec<f64> = (1..=20).map(f64::from).filter(|vpp| *vpp <= max_vpp.min(EXHAUSTIVE_VPP)).collect();
+    all.extend(divisors_within(layers, max_vpp));
     all.extend(stages(layers, devices, Mode::Training).into_iter().map(|pp| (layers + 2.0) / pp));
-    all.retain(|vpp| vpp.fract() == 0.0 && (1.0..=most).contains(vpp));
+    all.retain(|vpp| vpp.fract() == 0.0 && (1.0..=max_vpp).contains(vpp));
     sort::numbers(&mut all);
     all.dedup();
     all
 }
 
-/// Divisors of a count up to `most`; powers of two if the count is 0.
-fn divisors_within(count: f64, most: f64) -> Vec<f64> {
-    let count = if count >= 1.0 { count } else { math::exp2(math::log2(most.max(1.0)).floor()) };
-    divisors(count).filter(|divisor| *divisor <= most).collect()
+/// Divisors of a count up to `limit`; powers of two if the count is 0.
+fn divisors_within(count: f64, limit: f64) -> Vec<f64> {
+    let count = if count >= 1.0 { count } else { math::exp2(math::log2(limit.max(1.0)).floor()) };
+    divisors(count).filter(|divisor| *divisor <= limit).collect()
 }
 
 /// Default trade-off: throughput against interactivity in serving, throughput against free memory in training.

@@ -51,12 +51,12 @@ pub(super) fn sums(layers: &[Layer], width: f64) -> Sums {
 /// Reads `layers`; `None` if the configuration has no such list.
 pub(super) fn decode(fields: &mut Fields<'_>, usual: &Model) -> Option<Vec<Layer>> {
     let node = fields.node("layers")?;
-    let most = MAX_LAYERS as usize;
+    let max_layers = MAX_LAYERS as usize;
     let help = "write layers: [{forward_flops: 236e6, num_parameters: 9408, activation_memory_mb: 3.2}, …]";
-    let Some(items) = node.items().filter(|items| (1..=most).contains(&items.len())) else {
+    let Some(items) = node.items().filter(|items| (1..=max_layers).contains(&items.len())) else {
         let found =
             if node.items().is_some_and(<[_]>::is_empty) { "an empty list".to_owned() } else { node.describe() };
-        let message = format!("found {found}, expected a list of 1 to {most} layers");
+        let message = format!("found {found}, expected a list of 1 to {max_layers} layers");
         fields.error("layers", message, Some(help.to_owned()));
         return Some(Vec::new());
     };

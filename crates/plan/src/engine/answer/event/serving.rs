@@ -175,27 +175,28 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
         Load::Burst { requests } if requests.is_infinite() => {
             // An endless backlog: a queue that never empties, in front of one replica that represents all.
             let one = if system.pools.is_some() { replicas } else { Count::ONE };
-            let most = (system.max_sequences() * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
-            let backlog = (BACKLOG * most).ceil();
+            let max_concurrency =
+                (system.max_sequences() * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
+            let backlog = (BACKLOG * max_concurrency).ceil();
             input.system.layout.dp = one;
-            input.arrivals = Arrivals::Closed { concurrency: count(most + backlog) };
-            let turns = (MIN_REQUESTS / most).ceil().max(ABSOLUTE_MIN_TURNS);
-            input.warm_up = count(WARM_UP_TURNS * most + backlog);
-            input.requests = count((WARM_UP_TURNS + turns) * most + backlog + 1.0);
+            input.arrivals = Arrivals::Closed { concurrency: count(max_concurrency + backlog) };
+            let turns = (MIN_REQUESTS / max_concurrency).ceil().max(ABSOLUTE_MIN_TURNS);
+            input.warm_up = count(WARM_UP_TURNS * max_concurrency + backlog);
+            input.requests = count((WARM_UP_TURNS + turns) * max_concurrency + backlog + 1.0);
         }
         Load::Open { rate } => {
             let stay = if closed.e2e.mean.is_finite() { closed.e2e.mean } else { 0.0 };
-            let most = closed.max_concurrency.min(system.max_sequences() * system.layout.attention_dp);
-            let most = most.max(1.0) * replicas;
-            let in_flight = if stay > 0.0 { (rate * stay).min(4.0 * most) } else { most };
+            let max_concurrency = closed.max_concurrency.min(system.max_sequences() * system.layout.attention_dp);
+            let max_concurrency = max_concurrency.max(1.0) * replicas;
+            let in_flight = if stay > 0.0 { (rate * stay).min(4.0 * max_concurrency) } else { max_concurrency };
             let affordable = MAX_STEPS * (in_flight / replicas).max(1.0) / system.osl.max(1.0);
             // Bursty arrivals are correlated, so more of them are needed for the same accuracy.
             let burstiness = match input.arrivals {
                 Arrivals::Gamma { cv, .. } => (0.5 * (1.0 + cv * cv)).max(1.0),
                 _ => 1.0,
             };
-            let least = MIN_TURNS * in_flight;
-            let wanted = (MIN_REQUESTS * burstiness).max(least).min(affordable.max(least));
+            let minimum = MIN_TURNS * in_flight;
+            let wanted = (MIN_REQUESTS * burstiness).max(minimum).min(affordable.max(minimum));
             let counted = settings.requests.map_or(wanted, f64::from);
             let warm_up = (WARM_UP_TURNS * in_flight).max(0.1 * counted);
             input.warm_up = count(warm_up);

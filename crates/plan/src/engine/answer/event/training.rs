@@ -223,8 +223,8 @@ fn failure_effect(settings: &Simulation, nodes: u32, step: f64) -> Option<Failur
         repair: Distribution::Constant(0.0),
     };
     // A checkpoint is taken at most once per step, and must be written before the next one begins.
-    let least = step.max(settings.checkpoint_write).max(1e-3);
-    input.interval = settings.checkpoint_interval.unwrap_or_else(|| input.daly_interval()).max(least);
+    let shortest = step.max(settings.checkpoint_write).max(1e-3);
+    input.interval = settings.checkpoint_interval.unwrap_or_else(|| input.daly_interval()).max(shortest);
     let mtbf = input.mtbf();
     if !fails {
         let goodput = input.interval / (input.interval + input.checkpoint);
