@@ -285,6 +285,8 @@ pub fn assignment(text: &str) -> Result<(Knob, String), KnobError> {
 }
 
 #[cfg(test)]
+mod contradictions;
+#[cfg(test)]
 mod effects;
 #[cfg(test)]
 mod fields;
