@@ -18,7 +18,7 @@ pub fn did_you_mean<'w>(found: &str, known: impl IntoIterator<Item = &'w str>) -
     nearest(found, known).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// Suggests a name at the end of an error message. Empty if there is none.
+/// Returns the end of an error message that suggests `nearest`, or an empty string without a suggestion.
 #[must_use]
 pub fn clause(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))

@@ -50,7 +50,7 @@ struct Answer<'a> {
     record: Body<'a>,
     dollar_per_1k_tokens: f64,
     metrics: Metrics<'a>,
-    /// The measured rows that support the estimate, if requested; null if there are none.
+    /// Measured rows near the scenario. Absent unless requested, `null` if no row is near.
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Option<Support>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -42,9 +42,9 @@ pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
     )
 }
 
-/// Corrections of a scenario, for all candidates of a search that starts from it; `None` if there are none. Corrections
-/// fade with the distance from the measured configurations, so with corrections of their own, candidates would gain
-/// from not having been measured.
+/// Returns the corrections that a search applies to all of its candidates: those of the scenario that it starts from,
+/// if any. Corrections fade with the distance from the measured configurations, so candidates with corrections of their
+/// own would rank higher the less they resemble a measured run.
 #[must_use]
 pub fn shared_by_candidates(scenario: &Scenario) -> Option<Arc<ActiveCorrections>> {
     let own = scenario.corrections.as_ref()?;
