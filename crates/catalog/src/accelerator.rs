@@ -158,6 +158,9 @@ pub struct ScaleUp {
     /// Whether any pair of accelerators can use the full bandwidth, through switches, rather than a fraction as in a
     /// mesh or torus.
     pub switched: Option<bool>,
+    /// Number of accelerators to which each one has links of its own, which share the bandwidth: a full mesh. Absent for
+    /// switches, rings, tori and PCIe.
+    pub peers: Option<Count>,
 }
 
 /// One accelerator's share of its host.
@@ -230,6 +233,7 @@ impl Accelerator {
             domain_size: link.count("domain_size", Bounds::COUNT),
             node_gbytes_per_sec: link.number("node_GBps", Bounds::POSITIVE),
             switched: link.boolean("switched"),
+            peers: link.count("peers", Bounds::COUNT),
         });
         let scale_out = fields.map("scale_out", |link| link.number("Gbps_per_accel", Bounds::POSITIVE));
         let host_link = fields.text("host_link");

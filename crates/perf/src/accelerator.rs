@@ -187,6 +187,9 @@ pub struct Accelerator {
     pub bridge: Option<Bridge>,
     /// Whether the scale-up fabric is switched, so that every pair has the full [`Accelerator::link_bw`].
     pub switched: bool,
+    /// Number of accelerators that share [`Accelerator::link_bw`] because each has links of its own (full mesh); `None`
+    /// for switches, rings, tori and PCIe.
+    pub mesh_peers: Option<f64>,
     /// Scale-out bandwidth per accelerator, bytes/s, one way.
     pub nic_bw: f64,
     /// Topology of the network between the NICs.
@@ -212,10 +215,17 @@ impl Default for Accelerator {
             domain: 8.0,
             bridge: None,
             switched: true,
+            mesh_peers: None,
             nic_bw: 25e9,
             network: Network { nics: 8.0, ..Network::default() },
         }
     }
+}
+
+/// Share of a mesh's bandwidth that a group of `ranks` neighbors can use: links to accelerators outside of the group are
+/// idle. 1 without a mesh.
+pub(crate) fn mesh_share(peers: Option<f64>, ranks: f64) -> f64 {
+    peers.map_or(1.0, |peers| ((ranks - 1.0).max(1.0) / peers.max(1.0)).min(1.0))
 }
 
 impl Accelerator {
@@ -223,6 +233,11 @@ impl Accelerator {
     /// GB/s, except for those of rings and tori (Trainium, TPU).
     pub fn over_pcie(&self, bw: f64) -> bool {
         bw < 70e9 && !matches!(self.generation, Generation::Trainium | Generation::Tpu)
+    }
+
+    /// Share of the scale-up bandwidth that a group of `ranks` neighbors can use; see [`mesh_share`].
+    pub fn link_share(&self, ranks: f64) -> f64 {
+        mesh_share(self.mesh_peers, ranks)
     }
 
     /// Bandwidth that large collectives reach on a scale-up link of `bw` bytes/s, one way.

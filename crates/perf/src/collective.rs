@@ -4,7 +4,7 @@
 //! Message sizes follow nccl-tests: `bytes` is the full vector (all-reduce: the vector of each rank; all-gather and
 //! reduce-scatter: the gathered vector; all-to-all: the total that one rank sends).
 
-use crate::accelerator::{Accelerator, Bridge};
+use crate::accelerator::{Accelerator, Bridge, mesh_share};
 use crate::constants::Constants;
 use atlas_core::math;
 use atlas_core::network::Network;
@@ -28,8 +28,11 @@ pub struct Fabric {
     pub congestion: f64,
     /// Topology of the network between the domains.
     pub network: Network,
-    /// Share of the full bandwidth available to a pair inside the domain: 1 with a switch, less in a mesh or ring.
+    /// Share of the full bandwidth available to a pair inside the domain: 1 with a switch or PCIe, less in a mesh, ring
+    /// or torus.
     pub pair_share: f64,
+    /// Number of accelerators that share `link_bw` in a full mesh; see [`Accelerator::mesh_peers`].
+    pub mesh_peers: Option<f64>,
     /// Whether gathers over several domains run as one ring, as in NCCL and RCCL, rather than in stages.
     pub ring_gathers: bool,
     /// A bridge between neighbors, with the bandwidth that a large collective reaches.
@@ -49,7 +52,12 @@ impl Fabric {
             in_switch: if reduces_in_switch(acc) { c.in_switch_gain } else { 1.0 },
             congestion: c.congestion,
             network: Network { oversubscription, ..acc.network },
-            pair_share: if acc.switched { 1.0 } else { 1.0 / (acc.domain - 1.0).max(1.0) },
+            pair_share: match acc.mesh_peers {
+                Some(peers) => 1.0 / peers.max(1.0),
+                None if acc.switched || acc.over_pcie(acc.link_bw) => 1.0,
+                None => 1.0 / (acc.domain - 1.0).max(1.0),
+            },
+            mesh_peers: acc.mesh_peers,
             ring_gathers: acc.generation.uses_nccl(),
             bridge: acc.bridge.map(|bridge| Bridge { bw: acc.effective_link_bw(bridge.bw, c), ..bridge }),
         }
@@ -60,7 +68,7 @@ impl Fabric {
     pub fn among(self, ranks: f64) -> Self {
         match self.bridge {
             Some(Bridge { ranks: joined, bw }) if ranks <= joined => {
-                Fabric { link_bw: bw, pair_share: 1.0 / (joined - 1.0).max(1.0), ..self }
+                Fabric { link_bw: bw, pair_share: 1.0 / (joined - 1.0).max(1.0), mesh_peers: None, ..self }
             }
             _ => self,
         }
@@ -117,9 +125,15 @@ fn neighbor_rate(f: &Fabric, g: &Group) -> f64 {
     nic_rate(f, g) * f.network.ring_share(g.domain_stride)
 }
 
+/// Scale-up bandwidth of one rank to the ranks of the group in its domain.
+fn local_bw(f: &Fabric, g: &Group) -> f64 {
+    f.link_bw * mesh_share(f.mesh_peers, g.local)
+}
+
 /// Bandwidth of a ring through the group: the ring of a domain leaves through the NICs of all participating ranks.
 fn ring_bw(f: &Fabric, g: &Group) -> f64 {
-    if g.crosses() { f.link_bw.min(neighbor_rate(f, g) * g.local) } else { f.link_bw }
+    let local = local_bw(f, g);
+    if g.crosses() { local.min(neighbor_rate(f, g) * g.local) } else { local }
 }
 
 /// Latency of one trip around the ring: local steps and steps between domains.
@@ -154,7 +168,7 @@ pub fn all_gather(f: &Fabric, g: Group, bytes: f64) -> f64 {
     let inner = bytes * (g.local - 1.0) / g.local;
     let staged = tree_latency(f, &g)
         + transfer(outer, neighbor_rate(f, &g), f.message_ramp)
-        + transfer(inner, f.link_bw, f.message_ramp);
+        + transfer(inner, local_bw(f, &g), f.message_ramp);
     ring.min(staged)
 }
 
@@ -178,7 +192,8 @@ pub fn all_reduce(f: &Fabric, g: Group, bytes: f64) -> f64 {
     let one_shot = if g.crosses() {
         f64::INFINITY
     } else {
-        f.link_latency + bytes * (g.size - 1.0) / (f.link_bw * f.pair_share.max(1.0 / g.size))
+        let share = if f.mesh_peers.is_some() { 1.0 } else { f.pair_share.max(1.0 / g.size) };
+        f.link_latency + bytes * (g.size - 1.0) / (local_bw(f, &g) * share)
     };
     let best = ring.min(tree).min(one_shot);
     if f.in_switch > 1.0 && !g.crosses() {
@@ -200,7 +215,7 @@ pub fn all_to_all(f: &Fabric, g: Group, bytes: f64, copies: f64) -> f64 {
     let distinct = if domains > 1.0 { domains * (1.0 - math::powf(1.0 - 1.0 / domains, copies)) / copies } else { 1.0 };
     let inside = bytes * (g.local - 1.0) / g.local;
     let outside = bytes * distinct * (domains - 1.0) / domains;
-    let inner = if inside > 0.0 { f.link_latency + transfer(inside, f.link_bw, f.message_ramp) } else { 0.0 };
+    let inner = if inside > 0.0 { f.link_latency + transfer(inside, local_bw(f, &g), f.message_ramp) } else { 0.0 };
     let rate = nic_rate(f, &g) * f.network.exchange_share(domains, g.domain_stride);
     let outer = if outside > 0.0 { f.nic_latency + transfer(outside, rate, f.message_ramp) } else { 0.0 };
     // The two transfers use different links and overlap.
@@ -309,6 +324,23 @@ mod tests {
         assert!(reduce(4.0) > 8.0 * reduce(2.0), "{} {}", reduce(4.0), reduce(2.0));
         let plain = Fabric::new(&Accelerator { bridge: None, ..card }, &Constants::default(), 1.0);
         assert_eq!(reduce(4.0), all_reduce(&plain, Group::strided(4.0, 1.0, 8.0), 1e8));
+    }
+
+    #[test]
+    fn groups_in_a_mesh_use_only_the_links_between_their_ranks() {
+        // Eight accelerators with seven links of 64 GB/s each.
+        let mesh = Accelerator { link_bw: 448e9, switched: false, mesh_peers: Some(7.0), ..Accelerator::default() };
+        let switched = Accelerator { link_bw: 448e9, ..Accelerator::default() };
+        let seconds = |device: &Accelerator, ranks, op: fn(&Fabric, Group, f64) -> f64| {
+            op(&Fabric::new(device, &Constants::default(), 1.0), Group::strided(ranks, 1.0, 8.0), 1e9)
+        };
+        let spread = |f: &Fabric, g: Group, bytes: f64| all_to_all(f, g, bytes, 1.0);
+        for op in [all_reduce, all_gather, spread] {
+            for (ranks, links) in [(2.0, 1.0), (4.0, 3.0), (8.0, 7.0)] {
+                let ratio = seconds(&mesh, ranks, op) / seconds(&switched, ranks, op);
+                assert!((ratio * links / 7.0 - 1.0).abs() < 0.02, "{ranks} ranks: {ratio}");
+            }
+        }
     }
 
     #[test]

@@ -27,6 +27,10 @@ pub(super) fn accelerator() -> Value {
             ("domain_size", count("number of accelerators that the link connects")),
             ("node_GBps", positive("one-way bandwidth between accelerators that no bridge connects [GB/s]")),
             ("switched", toggle("whether all accelerators are connected by a switch")),
+            (
+                "peers",
+                count("accelerators to which each one has links of its own, which share the bandwidth: a full mesh"),
+            ),
         ],
     );
     let measured = map(

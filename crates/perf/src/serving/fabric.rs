@@ -18,7 +18,9 @@ impl Fabric {
             let latency = 2.0 * c.nic_latency + c.one_shot_latency;
             return Fabric { latency, bw: (acc.nic_bw * c.nic_fraction).max(1e6) };
         }
-        let link_bw = acc.bridge.filter(|bridge| ranks <= bridge.ranks).map_or(acc.link_bw, |bridge| bridge.bw);
+        let bridge = acc.bridge.filter(|bridge| ranks <= bridge.ranks);
+        let link_bw = bridge.map_or(acc.link_bw, |bridge| bridge.bw);
+        let share = if bridge.is_some() { 1.0 } else { acc.link_share(ranks) };
         let latency = match acc.generation {
             // Rings and tori forward a message from neighbor to neighbor.
             Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,
@@ -27,6 +29,6 @@ impl Fabric {
             _ if acc.over_pcie(link_bw) && !streamed => c.pcie_latency,
             _ => c.one_shot_latency,
         };
-        Fabric { latency, bw: acc.effective_link_bw(link_bw, c) }
+        Fabric { latency, bw: acc.effective_link_bw(link_bw, c) * share }
     }
 }

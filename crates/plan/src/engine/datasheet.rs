@@ -87,6 +87,7 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
         domain: scale_up.and_then(|link| link.domain_size).map_or(1.0, f64::from),
         bridge: None,
         switched: scale_up.and_then(|link| link.switched).unwrap_or(false),
+        mesh_peers: scale_up.and_then(|link| link.peers).map(f64::from),
         nic_bw: positive(sheet.scale_out_gbits_per_sec).unwrap_or(100.0) * 1e9 / 8.0,
         network: Default::default(),
     }

@@ -61,6 +61,9 @@ impl Machine {
         }
         // The part may be connected differently than in its usual system: V100s in a DGX-2 through switches.
         device.switched |= link.is_some_and(|link| link.kind.contains("NVSwitch"));
+        if device.switched || device.over_pcie(device.link_bw) {
+            device.mesh_peers = None;
+        }
         if let Some(gbits) = target.network.as_ref().and_then(|network| network.gbits_per_accel) {
             device.nic_bw = gbits * 1e9 / 8.0;
         }
