@@ -76,9 +76,15 @@ impl Fabric {
 }
 
 /// NVLink switches of the third generation and later reduce in the switch (NVLS).
-fn reduces_in_switch(acc: &Accelerator) -> bool {
+pub(crate) fn reduces_in_switch(acc: &Accelerator) -> bool {
     use crate::accelerator::Generation::{Blackwell, Hopper};
     acc.switched && matches!(acc.generation, Hopper | Blackwell)
+}
+
+/// Gain of in-switch reduction over a ring, at most `largest`. A rank sends the vector once instead of 2 (n-1)/n times,
+/// so that two ranks gain nothing.
+pub(crate) fn in_switch_gain(largest: f64, ranks: f64) -> f64 {
+    largest.min(2.0 * (ranks - 1.0) / ranks).max(1.0)
 }
 
 /// Ranks of a collective and how many of them share one scale-up domain.
@@ -197,7 +203,8 @@ pub fn all_reduce(f: &Fabric, g: Group, bytes: f64) -> f64 {
     };
     let best = ring.min(tree).min(one_shot);
     if f.in_switch > 1.0 && !g.crosses() {
-        best.min(2.0 * f.link_latency + transfer(moved, bw * f.in_switch, f.message_ramp))
+        let gain = in_switch_gain(f.in_switch, g.size);
+        best.min(2.0 * f.link_latency + transfer(moved, bw * gain, f.message_ramp))
     } else {
         best
     }

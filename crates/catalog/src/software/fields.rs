@@ -307,6 +307,7 @@ section! {
         small_products: SmallProducts, "kernels for GEMMs with few rows";
         kernels: KernelLibrary, "library of GEMM and attention kernels";
         all_reduce: AllReduce, "tensor-parallel all-reduce implementation";
+        in_switch_reduction: bool, "NVLink switches add up large all-reduces (NVLS)";
         drafts: DraftVerification, "how draft tokens are verified";
         shapes: Shapes, "supported shapes";
         experts: ExpertProducts, "how expert GEMMs run";

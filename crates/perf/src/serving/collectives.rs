@@ -5,6 +5,7 @@ use super::exchange::{self, Exchange};
 use super::fabric::Fabric;
 use super::input::{AllReduce, Layout, ServingInput};
 use super::shape::Shape;
+use crate::collective;
 use crate::constants::Constants;
 use atlas_core::count::Count;
 use atlas_core::math;
@@ -39,11 +40,18 @@ impl Links {
     pub(super) fn of(input: &ServingInput, layout: &Layout, streamed: bool, c: &Constants) -> Links {
         let acc = &input.accelerator;
         let mut reduce = Fabric::of(acc, f64::from(layout.tp), streamed, c);
-        if layout.tp > acc.domain.max(1.0) {
+        let ranks = f64::from(layout.tp);
+        if ranks > acc.domain.max(1.0) {
             reduce.bw *= acc.network.ring_share(1.0);
-        }
-        if input.all_reduce == AllReduce::Library {
-            reduce.latency = reduce.latency.max(c.library_latency);
+        } else {
+            if input.all_reduce == AllReduce::Library {
+                // The steps of a ring: reduce-scatter, then all-gather.
+                let steps = 2.0 * (ranks - 1.0).max(0.0) * c.link_latency;
+                reduce.latency = reduce.latency.max(c.library_latency + steps);
+            }
+            if input.in_switch_reduction && collective::reduces_in_switch(acc) {
+                reduce.bw *= collective::in_switch_gain(c.in_switch_gain, ranks);
+            }
         }
         Links { all: Fabric::of(acc, layout.tp * layout.attention_dp, streamed, c), reduce }
     }

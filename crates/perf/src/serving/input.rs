@@ -266,6 +266,8 @@ pub struct ServingInput {
     pub kernels: KernelLibrary,
     /// How activations are all-reduced over tensor-parallel ranks.
     pub all_reduce: AllReduce,
+    /// Whether large all-reduces are added up in the switch where it can (NVLS), rather than in a ring.
+    pub in_switch_reduction: bool,
     /// Host work that overlaps with the accelerator's.
     pub host: HostOverlap,
     /// Generation of the attention kernel in the prefill.
@@ -353,6 +355,7 @@ impl Default for ServingInput {
             inputs: StepInputs::Rebuilt,
             kernels: KernelLibrary::General,
             all_reduce: AllReduce::Direct,
+            in_switch_reduction: true,
             host: HostOverlap::Scheduling,
             attention: FusedAttention::Native,
             python_executor: false,

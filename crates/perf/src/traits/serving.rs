@@ -301,6 +301,8 @@ pub struct ServingTraits {
     pub kernels: KernelLibrary,
     /// How activations are all-reduced over tensor-parallel ranks.
     pub all_reduce: AllReduce,
+    /// Whether large all-reduces are added up in the switch where it can (NVLS), which is the default of NCCL.
+    pub in_switch_reduction: bool,
     /// How drafted tokens are verified.
     pub drafts: DraftVerification,
     /// Tensor shapes that the runtime executes.
@@ -377,6 +379,7 @@ impl Default for ServingTraits {
             small_products: SmallProducts::Tuned,
             kernels: KernelLibrary::General,
             all_reduce: AllReduce::Direct,
+            in_switch_reduction: true,
             drafts: DraftVerification::InPlace,
             shapes: Shapes::Dynamic,
             experts: ExpertProducts::Grouped,

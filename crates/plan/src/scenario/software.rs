@@ -143,6 +143,8 @@ pub struct ServingDefaults {
     pub kernels: KernelLibrary,
     /// All-reduce algorithm for activations over tensor-parallel ranks.
     pub all_reduce: AllReduce,
+    /// Whether large all-reduces are added up in the switch where it can.
+    pub in_switch_reduction: bool,
     /// Whether drafted tokens are verified as separate sequences.
     pub expanded_drafts: bool,
     /// Whether graphs have fixed shapes.
@@ -215,6 +217,7 @@ impl ServingDefaults {
             inputs: t.inputs,
             kernels: t.kernels,
             all_reduce: t.all_reduce,
+            in_switch_reduction: t.in_switch_reduction,
             expanded_drafts: t.drafts == DraftVerification::Expanded,
             fixed_shapes: t.shapes != Shapes::Dynamic,
             batch_buckets: t.shapes == Shapes::Bucketed,

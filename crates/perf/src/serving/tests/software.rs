@@ -309,3 +309,30 @@ fn front_end_overlap_makes_host_time_independent_of_draft_count() {
     assert!(near(of(HostOverlap::None, 1), 2.0) && near(of(HostOverlap::None, 5), 6.0));
     assert!(near(of(HostOverlap::Scheduling, 5), 1.0));
 }
+
+#[test]
+fn rings_of_a_collective_library_take_longer_with_more_ranks() {
+    let latency = |tp: u32, all_reduce| {
+        let layout = Layout { tp: Count::new(tp), ..Layout::default() };
+        run(&ServingInput { layout, all_reduce, load: Load::DecodeOnly { batch: 1.0 }, ..base() }).time.communication
+    };
+    let (two, eight) = (latency(2, AllReduce::Library), latency(8, AllReduce::Library));
+    let steps = 2.0 * (7.0 - 1.0) * Constants::default().link_latency * 2.0 * f64::from(Architecture::default().layers);
+    assert!(((eight - two) / steps - 1.0).abs() < 0.1, "{two} {eight} {steps}");
+    // Kernels that load and store directly need one step for any number of ranks.
+    assert!(latency(8, AllReduce::Direct) < 1.1 * latency(2, AllReduce::Direct));
+}
+
+#[test]
+fn switches_that_add_up_all_reduces_shorten_prompts_of_more_than_two_ranks() {
+    let of = |generation, tp: u32, in_switch_reduction| {
+        let accelerator = Accelerator { generation, ..h100() };
+        let layout = Layout { tp: Count::new(tp), ..Layout::default() };
+        let load = Load::PrefillOnly { batch: 8.0 };
+        run(&ServingInput { accelerator, layout, in_switch_reduction, load, ..base() }).time.communication
+    };
+    let gain = |generation, tp| of(generation, tp, false) / of(generation, tp, true);
+    assert!(gain(Generation::Hopper, 8) > 1.15, "{}", gain(Generation::Hopper, 8));
+    assert_eq!(gain(Generation::Hopper, 2), 1.0);
+    assert_eq!(gain(Generation::Ampere, 8), 1.0);
+}

@@ -82,6 +82,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         inputs: served.inputs,
         kernels: served.kernels,
         all_reduce: all_reduce(scenario, phase, &arch),
+        in_switch_reduction: phase.serving_defaults.in_switch_reduction,
         expanded_drafts: served.expanded_drafts,
         host: scenario.host_overlap(phase),
         attention: served.attention,
