@@ -51,7 +51,9 @@ words! {
         Sequential = "sequential",
         /// One kernel per expert, also for experts without tokens, which need not wait for the host.
         Separate = "separate",
-        /// One grouped GEMM for all experts of a rank.
+        /// One grouped GEMM for all experts of a rank, written in Triton.
+        Triton = "triton",
+        /// One grouped GEMM for all experts of a rank, from a compiled library (CUTLASS, DeepGEMM, Marlin).
         Grouped = "grouped",
     }
 

@@ -312,6 +312,7 @@ section! {
         shapes: Shapes, "supported shapes";
         experts: ExpertProducts, "how expert GEMMs run";
         int4_experts: ExpertProducts, "how GEMMs of experts with int4 weights run";
+        narrow_experts: ExpertProducts, "how GEMMs of experts with 8-bit weights run";
         exchange: ExpertExchange, "how tokens are exchanged between expert ranks";
         expert_ranks: ExpertRanks, "ranks of a replica over which experts can be distributed";
         fp8: QuantizedProduct, "GEMMs with fp8 weights";

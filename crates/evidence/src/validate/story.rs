@@ -131,7 +131,10 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
 fn describe_inefficiencies(i: &ServingInput) -> String {
     let said = [
         (!i.tuned_products, "GEMMs with few rows not tuned"),
-        (i.expert_products != ExpertProducts::Grouped, "one kernel launch per expert"),
+        (
+            matches!(i.expert_products, ExpertProducts::Sequential | ExpertProducts::Separate),
+            "one kernel launch per expert",
+        ),
         (!i.grouped_query_decode, "decode attention reads the KV cache once per query head"),
         (i.expanded_drafts && i.speculation.tokens > 0.0, "draft tokens verified as separate sequences"),
         (i.compiled_batch.is_some(), "batches padded to the compiled size"),

@@ -159,6 +159,8 @@ constant_set! {
         unpack_fraction: 0.5411, "1", 0.2, 1.0, fitted 0.75;
         /// Rate of grouped GEMMs over experts in a serving engine, relative to one dense GEMM. Origin: fitted.
         grouped_fraction: 0.5757, "1", 0.1, 1.0, fitted 0.6;
+        /// Rate of a grouped GEMM over experts written in Triton relative to one of a compiled library. Origin: fitted.
+        triton_fraction: 0.8, "1", 0.3, 1.2, fitted 0.8;
         /// Minimum number of rows that a matrix multiplication computes: smaller batches are padded to one tile.
         /// Origin: fixed; the shape of the instruction, 64 rows on Hopper (`wgmma.m64`), and the smallest tiles of
         /// CUTLASS and cuBLAS elsewhere.

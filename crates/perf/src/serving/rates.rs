@@ -80,6 +80,7 @@ impl Rates {
             mlp: arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::layer(shape.slice_width)),
             expert: arithmetic
                 * c.grouped_fraction
+                * if input.expert_products == ExpertProducts::Triton { c.triton_fraction } else { 1.0 }
                 * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::mlp(shape.expert_slice_width.max(1.0))),
             attention: arithmetic
                 * c.attention_fraction
@@ -117,7 +118,7 @@ impl Rates {
             },
             // Two launches per expert: up with gate, and down.
             expert_seconds: match input.expert_products {
-                ExpertProducts::Grouped => 0.0,
+                ExpertProducts::Grouped | ExpertProducts::Triton => 0.0,
                 ExpertProducts::Sequential => 2.0 * (c.kernel_graph + c.kernel_prefill) / kernels,
                 ExpertProducts::Separate => 2.0 * c.kernel_graph / kernels,
             },

@@ -311,6 +311,8 @@ pub struct ServingTraits {
     pub experts: ExpertProducts,
     /// How the GEMMs of experts with 4-bit integer weights run.
     pub int4_experts: ExpertProducts,
+    /// How the GEMMs of experts with 8-bit weights run.
+    pub narrow_experts: ExpertProducts,
     /// How tokens are exchanged between experts under expert parallelism.
     pub exchange: ExpertExchange,
     /// Allowed expert-parallel sizes.
@@ -384,6 +386,7 @@ impl Default for ServingTraits {
             shapes: Shapes::Dynamic,
             experts: ExpertProducts::Grouped,
             int4_experts: ExpertProducts::Grouped,
+            narrow_experts: ExpertProducts::Grouped,
             exchange: ExpertExchange::AllReduce,
             expert_ranks: ExpertRanks::Any,
             fp8: QuantizedProduct::Native,

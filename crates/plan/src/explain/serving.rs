@@ -14,6 +14,7 @@ use crate::knob::{Knob, Setting};
 use atlas_perf::accelerator::{Generation, Precision};
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::{Admission, ServingEstimate, ServingInput, Stack, StepInputs};
+use atlas_perf::traits::ExpertProducts;
 
 /// Derivation of a metric; `None` for metrics that do not apply to serving.
 pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
@@ -104,6 +105,7 @@ impl Reported<'_> {
             "narrow4_fraction" => multiplies(&[Precision::Fp4, Precision::Fp6]),
             "unpack_fraction" => formats.dense_unpack || formats.expert_unpack,
             "grouped_fraction" => mixture,
+            "triton_fraction" => mixture && served.expert_products == ExpertProducts::Triton,
             "kernel_eager" => eager || served.eager_prompts,
             "neuron_fraction" => {
                 self.whole.scenario.machine.is_some_and(|m| m.device.generation == Generation::Trainium)
@@ -188,6 +190,7 @@ impl Reported<'_> {
                     "narrow4_fraction",
                     "unpack_fraction",
                     "grouped_fraction",
+                    "triton_fraction",
                     "attention_fraction",
                     "neuron_fraction",
                     "overlap_loss",

@@ -254,13 +254,27 @@ impl ServingDefaults {
         let compute = plan.compute.map(|compute| supported_16_bit_format(device, compute));
         let experts = plan.experts;
         let stated = Stated { weights: format, experts, bits: plan.weight_bits, compute, kv: plan.kv };
-        let int4 = experts.unwrap_or(format) == Format::Int4 && t.experts == ExpertProducts::Grouped;
         ServingDefaults {
-            expert_products: if int4 { t.int4_experts } else { t.experts },
+            expert_products: expert_products(t, experts.unwrap_or(format)),
             substitute_for: (format != requested).then_some(requested),
             refused: supported(device, &stated, t).err(),
             ..ServingDefaults::with(t, format, formats(device, model, &stated, t), context, drafts)
         }
+    }
+}
+
+/// How the GEMMs of experts with weights in `format` run.
+fn expert_products(t: &ServingTraits, format: Format) -> ExpertProducts {
+    if !matches!(t.experts, ExpertProducts::Grouped | ExpertProducts::Triton) {
+        return t.experts;
+    }
+    match format {
+        Format::Int4 => t.int4_experts,
+        // The vendor's library has a grouped kernel of its own.
+        _ if t.kernels == KernelLibrary::Vendor => ExpertProducts::Grouped,
+        Format::Bf16 | Format::Fp16 | Format::Fp32 | Format::Tf32 => t.experts,
+        Format::Fp8 | Format::Mxfp8 | Format::Int8 => t.narrow_experts,
+        _ => ExpertProducts::Grouped,
     }
 }
 

@@ -336,3 +336,17 @@ fn switches_that_add_up_all_reduces_shorten_prompts_of_more_than_two_ranks() {
     assert_eq!(gain(Generation::Hopper, 2), 1.0);
     assert_eq!(gain(Generation::Ampere, 8), 1.0);
 }
+
+#[test]
+fn experts_in_triton_multiply_prompts_more_slowly() {
+    let arch = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(1024),
+        ..Architecture::default()
+    };
+    let seconds = |expert_products| {
+        run(&ServingInput { arch, expert_products, load: Load::PrefillOnly { batch: 8.0 }, ..base() }).time.compute
+    };
+    assert!(seconds(ExpertProducts::Triton) > 1.02 * seconds(ExpertProducts::Grouped));
+}

@@ -19,7 +19,7 @@ use atlas_perf::serving::{
     AllReduce, Dispatch, ExpertSpread, GraphCapture, Layout, Load, Pools, ServingEstimate, ServingInput, Stack, kv,
     step,
 };
-use atlas_perf::traits::MemoryRule;
+use atlas_perf::traits::{ExpertProducts, MemoryRule};
 
 /// Input of the serving engine for a phase; `None` without machine or model.
 #[must_use]
@@ -76,7 +76,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
             (true, captured) => captured,
         },
         eager_prompts: served.eager_prompts,
-        expert_products: served.expert_products,
+        expert_products: expert_products(scenario, phase),
         grouped_query_decode: served.grouped_query_decode,
         tuned_products: served.tuned_products,
         inputs: served.inputs,
@@ -161,6 +161,14 @@ pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
         // Without continuous batching, concurrent requests run as one batch.
         (Some(LoadKind::Closed) | None, None) => Load::Static { batch: concurrency },
     }
+}
+
+/// How the GEMMs of the experts run. Tokens that ranks send directly (DeepEP) are grouped by expert for compiled kernels
+/// (DeepGEMM), also in software whose usual kernels are written in Triton.
+fn expert_products(scenario: &Scenario, phase: &Phase) -> ExpertProducts {
+    let usual = phase.serving_defaults.expert_products;
+    let direct = scenario.moe_dispatcher(phase) != MoeDispatcher::AllToAll;
+    if direct && usual == ExpertProducts::Triton { ExpertProducts::Grouped } else { usual }
 }
 
 /// All-reduce algorithm for activations. Software with fused all-reduce and normalization uses it only for mixtures of

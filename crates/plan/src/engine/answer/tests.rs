@@ -8,6 +8,7 @@ use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
 use atlas_core::plan::{Engine, Format};
 use atlas_document::Sources;
+use atlas_perf::traits::ExpertProducts;
 
 fn library() -> Library {
     Library::load(&Sources::built_in(), None)
@@ -251,6 +252,31 @@ fn fused_all_reduce_norm_lowers_tpot_only_for_moe_tp_within_a_node() {
         ("h100-sxm-64", "gpt-oss-120b-serve", &["tp=16"]),
     ] {
         assert_eq!(gain(target, workload, set), 1.0, "{target} {workload} {set:?}");
+    }
+}
+
+#[test]
+fn experts_run_in_triton_where_the_software_has_no_compiled_kernel_for_their_format() {
+    let library = library();
+    let experts = |target: &str, set: &[&str]| {
+        let pair = (target, "deepseek-v3-serve");
+        answered(&library, Engine::Analytical, pair, set).0.base.serving_defaults.expert_products
+    };
+    let [triton, grouped] = [ExpertProducts::Triton, ExpertProducts::Grouped];
+    for (target, software, precision, expected) in [
+        ("h200-sxm-8", "vllm@0.9.0", "fp8", triton),
+        ("h200-sxm-8", "vllm@0.11.0", "fp8", grouped),
+        ("h200-sxm-8", "vllm@0.11.0", "bf16", triton),
+        ("h200-sxm-8", "sglang@0.5.6", "fp8", triton),
+        ("h200-sxm-8", "vllm@0.11.0", "int4", grouped),
+        ("h200-sxm-8", "tensorrt-llm@1.0.0", "bf16", grouped),
+        ("b200-8", "sglang@0.5.5", "fp8", triton),
+        ("b200-8", "sglang@0.5.6", "fp8", grouped),
+        ("b200-8", "sglang@0.5.5", "nvfp4", grouped),
+    ] {
+        let set = [format!("software={software}"), format!("precision={precision}")];
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        assert_eq!(experts(target, &set), expected, "{target} {set:?}");
     }
 }
 
