@@ -637,3 +637,22 @@ fn the_history_of_a_simulation_has_the_simulated_throughput() {
     assert!(list.contains(" tokens_per_sec") && !list.contains("analytical.tokens_per_sec"), "{list}");
     assert!(kept(&["history", "trend", "tokens_per_sec"]).contains("simulation"));
 }
+
+fn serving(dir: &Path, workload: &str, settings: &[&str]) -> (f64, f64, Value) {
+    let knobs: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let args = [&["simulate", "--target", "h100-sxm-8", "--workload", workload][..], &knobs].concat();
+    let all = json(dir, &args);
+    (number(&all["summary"]["steady_tokens_per_sec"]), number(&all["analytical"]["tokens_per_sec"]), all)
+}
+
+#[test]
+fn power_caps_and_clock_limits_slow_simulated_serving_as_the_closed_form() {
+    let dir = temp();
+    let of = |settings: &[&str]| serving(dir.path(), "llama3.1-70b-serve", settings);
+    let (free, ..) = of(&[]);
+    for setting in ["power_cap=250", "clock_share=0.5"] {
+        let (slow, closed, _) = of(&[setting]);
+        assert!(slow < 0.95 * free, "{setting}: {slow} of {free}");
+        assert!((slow / closed - 1.0).abs() < 0.05, "{setting}: {slow}, closed form {closed}");
+    }
+}

@@ -239,7 +239,7 @@ fn serving_input(
     notes: &mut Vec<String>,
     problems: &mut Vec<String>,
 ) -> event_serving::Input {
-    let constants = Constants::with_factors(&scenario.efficiency.serving);
+    let constants = answer::throttle::serving(scenario, system);
     let mut input = event_serving::Input::of(system, &constants, REQUESTS);
     if let Some(isl) = options.isl {
         input.lengths.isl = isl.0;
