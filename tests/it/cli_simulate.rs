@@ -656,3 +656,25 @@ fn power_caps_and_clock_limits_slow_simulated_serving_as_the_closed_form() {
         assert!((slow / closed - 1.0).abs() < 0.05, "{setting}: {slow}, closed form {closed}");
     }
 }
+
+#[test]
+fn simulated_rates_without_generation_are_those_of_prompts() {
+    let dir = temp();
+    for (workload, settings) in [("bge-large-embed", &[][..]), ("llama3.1-70b-serve", &["load=prefill-only"])] {
+        let (simulated, closed, all) = serving(dir.path(), workload, settings);
+        assert!((simulated / closed - 1.0).abs() < 0.1, "{workload}: {simulated}, closed form {closed}");
+        let usd = number(&all["cost"]["usd_per_hour"]) / 3600.0 / simulated * 1e6;
+        assert!(
+            (number(&all["cost"]["usd_per_million_tokens"]) / usd - 1.0).abs() < 1e-3,
+            "{workload}: {}",
+            all["cost"]
+        );
+    }
+}
+
+#[test]
+fn closed_form_beside_a_simulated_static_batch_is_that_of_the_batch() {
+    let dir = temp();
+    let (simulated, closed, _) = serving(dir.path(), "llama3.1-70b-serve", &["load=static"]);
+    assert!((simulated / closed - 1.0).abs() < 0.05, "{simulated}, closed form {closed}");
+}

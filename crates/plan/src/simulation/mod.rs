@@ -111,7 +111,7 @@ pub struct Outcome {
 pub struct Cost {
     /// Rent and energy of all accelerators, or of the replicas that run on average with autoscaling, USD per hour.
     pub usd_per_hour: f64,
-    /// USD per million tokens: trained tokens in training, output tokens in serving.
+    /// USD per million tokens: trained tokens in training, output tokens in serving, prompt tokens if none are generated.
     pub usd_per_million_tokens: f64,
     /// USD per optimizer step.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -39,7 +39,14 @@ impl Measured {
     /// Output tokens per second in the steady state, while requests arrive; of the whole run if all arrive at once.
     #[must_use]
     pub fn steady_rate(&self) -> f64 {
-        steady(&self.output)
+        steady(&self.output) * self.tokens_per_output()
+    }
+
+    /// Tokens of a request per token that the simulation counts as its output. If nothing is generated, it counts one
+    /// token per request, but rates are those of prompts.
+    #[must_use]
+    pub fn tokens_per_output(&self) -> f64 {
+        tokens_per_output(&self.system)
     }
 
     /// Communication share of a step.
@@ -68,12 +75,19 @@ fn steady(o: &Output) -> f64 {
     if o.steady_output_tokens_per_sec > 0.0 { o.steady_output_tokens_per_sec } else { o.output_tokens_per_sec }
 }
 
+/// See [`Measured::tokens_per_output`].
+fn tokens_per_output(system: &ServingInput) -> f64 {
+    if system.counts_prompts() { system.isl } else { 1.0 }
+}
+
 fn figures(o: &Output, input: &Input) -> Vec<(FigureSpec, f64)> {
     let spec = |name, label, unit| FigureSpec { name, label, unit };
+    let each = tokens_per_output(&input.system);
+    let total = if input.system.counts_prompts() { each * o.output_tokens_per_sec } else { o.total_tokens_per_sec };
     let mut all = vec![
-        (spec("tokens_per_sec", "tokens/s", "tok/s"), o.output_tokens_per_sec),
-        (spec("steady_tokens_per_sec", "while requests arrive", "tok/s"), steady(o)),
-        (spec("total_tokens_per_sec", "with prompts", "tok/s"), o.total_tokens_per_sec),
+        (spec("tokens_per_sec", "tokens/s", "tok/s"), each * o.output_tokens_per_sec),
+        (spec("steady_tokens_per_sec", "while requests arrive", "tok/s"), each * steady(o)),
+        (spec("total_tokens_per_sec", "with prompts", "tok/s"), total),
         (spec("requests_per_sec", "requests/s", "1/s"), o.requests_per_sec),
         (spec("ttft_p50_ms", "TTFT p50", "ms"), 1e3 * o.ttft.p50),
         (spec("ttft_p90_ms", "TTFT p90", "ms"), 1e3 * o.ttft.p90),
@@ -134,7 +148,13 @@ fn measure(input: &Input, output: Output) -> Measured {
             Load::Closed { concurrency: f64::from(*concurrency), requests: f64::INFINITY }
         }
         (_, Some(rate)) => Load::Open { rate },
-        _ => Load::Burst { requests: f64::from(input.requests) },
+        _ => match input.system.load {
+            // The batch that the scenario states, unless the options state another number of requests.
+            Load::Static { batch } | Load::PrefillOnly { batch } if batch == f64::from(input.requests) => {
+                input.system.load
+            }
+            _ => Load::Burst { requests: f64::from(input.requests) },
+        },
     };
     // Use the prefix hit rate of the simulation in the closed form too.
     system.prefix_hit = output.prefix_hit;
@@ -142,8 +162,8 @@ fn measure(input: &Input, output: Output) -> Measured {
     Measured {
         memory: memory(&system, &input.constants),
         step: closed.time,
-        // The simulation counts one output token per request of a model without generation.
-        analytical_tokens_per_sec: closed.requests_per_sec * system.osl,
+        analytical_tokens_per_sec: closed.requests_per_sec
+            * if system.counts_prompts() { system.isl } else { system.osl },
         slo: input.slo,
         offered,
         system,

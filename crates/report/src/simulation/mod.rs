@@ -157,7 +157,7 @@ fn quantiles(q: &Quantiles) -> Value {
 }
 
 fn of_serving(m: &serving::Measured, set: &mut impl FnMut(&str, Value) -> Option<Value>) {
-    let o = &m.output;
+    let (o, each) = (&m.output, m.tokens_per_output());
     set(
         "summary",
         json!({
@@ -165,9 +165,9 @@ fn of_serving(m: &serving::Measured, set: &mut impl FnMut(&str, Value) -> Option
             "rejected": o.rejected,
             "duration": o.seconds,
             "requests_per_sec": o.requests_per_sec,
-            "tokens_per_sec": o.output_tokens_per_sec,
-            "total_tokens_per_sec": o.total_tokens_per_sec,
-            "steady_tokens_per_sec": o.steady_output_tokens_per_sec,
+            "tokens_per_sec": each * o.output_tokens_per_sec,
+            "total_tokens_per_sec": if m.system.counts_prompts() { each * o.output_tokens_per_sec } else { o.total_tokens_per_sec },
+            "steady_tokens_per_sec": m.steady_rate(),
             "goodput": o.goodput,
             "good_share": o.slo_share,
             "offered_requests_per_sec": m.offered,
