@@ -86,6 +86,8 @@ pub struct Measured {
     pub closed: TimeBreakdown,
     /// Model FLOPs per token, forward and backward.
     pub flops_per_token: f64,
+    /// As `flops_per_token`, but attention counts only what causal masks and windows leave.
+    pub causal_flops_per_token: f64,
     /// Memory of the fullest device by purpose, bytes.
     pub memory: Vec<(&'static str, f64)>,
     /// Memory in the order of allocation, with a caching allocator.
@@ -129,11 +131,21 @@ impl Measured {
         self.system.global / self.output.step.mean.max(1e-12)
     }
 
-    /// Model FLOPs utilization of the simulated step.
+    /// Model FLOPs utilization of the simulated step with full attention, as defined by PaLM.
     #[must_use]
     pub fn mfu(&self) -> f64 {
+        self.utilization(self.flops_per_token)
+    }
+
+    /// Model FLOPs utilization of the simulated step, with attention as masked.
+    #[must_use]
+    pub fn mfu_causal(&self) -> f64 {
+        self.utilization(self.causal_flops_per_token)
+    }
+
+    fn utilization(&self, flops_per_token: f64) -> f64 {
         let peak = self.system.accelerator.peak(self.system.fastest_format()) * self.system.accelerators;
-        self.output.tokens_per_second * self.flops_per_token / peak.max(1.0)
+        self.output.tokens_per_second * flops_per_token / peak.max(1.0)
     }
 }
 
@@ -241,6 +253,7 @@ fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u6
         analytical_step: closed.step_seconds,
         closed: closed.time,
         flops_per_token: closed.flops_per_token,
+        causal_flops_per_token: closed.causal_flops_per_token,
         memory: closed.memory.parts().collect(),
         allocation: allocation::simulate(&system, &input.constants, input.lengths, seed, ALLOCATED_STEPS),
         capacity: system.accelerator.capacity(),

@@ -88,6 +88,7 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
             "compute_efficiency": m.parts.compute / o.step.mean.max(1e-12),
             "tokens_per_sec": o.tokens_per_second,
             "mfu": m.mfu(),
+            "mfu_causal": m.mfu_causal(),
             "sample": m.sample,
         }),
     );

@@ -149,12 +149,13 @@ fn of_training(m: &training::Measured) -> String {
         o.steps.len()
     );
     out += &format!(
-        "mean step {}, closed form {} ({}); {} {}s/s; MFU {}\n",
+        "mean step {}, closed form {} ({}); {} {}s/s; MFU causal {}, PaLM {}\n",
         units::duration(o.step.mean),
         units::duration(m.analytical_step),
         units::relative(m.analytical_step, o.step.mean),
         units::si(m.samples_per_second()),
         m.sample,
+        units::percent(m.mfu_causal()),
         units::percent(m.mfu())
     );
     out += &format!(
