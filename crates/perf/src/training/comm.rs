@@ -80,7 +80,10 @@ pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     if ranks <= 1.0 || !i.arch.is_moe() {
         return 0.0;
     }
-    let g = Group::strided(ranks, if i.etp > 1.0 { 1.0 } else { f64::from(i.tp).min(i.domain) }, i.domain);
+    // Expert groups have their own order of ranks, with `etp` instead of `tp` innermost (Megatron-Core,
+    // `expert_decoder_rank_generator`; torchtitan folds the ranks of data, context and tensor parallelism). Their ranks
+    // are neighbors therefore, whatever `tp` is.
+    let g = Group::strided(ranks, 1.0, i.domain);
     let own = i.micro * i.seq / i.cp / if i.sequence_parallel { i.tp } else { Count::ONE };
     let bytes = own * i.arch.top_k * i.arch.expert_width() * 2.0 * i.imbalance;
     let passes = 4.0 + 2.0 * plan.full_share;

@@ -10,6 +10,7 @@ use crate::constants::Constants;
 use crate::traits::{SelectiveRecompute, ShardCopies};
 use atlas_core::count::Count;
 
+mod communication;
 mod layouts;
 mod published;
 mod recompute;

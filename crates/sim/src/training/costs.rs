@@ -314,7 +314,7 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
         context_port: port(i.cp * i.tp, i.domain),
         expert: if expert_exposed > 0.0 { expert / passes / expert_exposed } else { 0.0 },
         expert_exposed,
-        expert_port: port(i.ep * i.etp * if i.etp > 1.0 { Count::ONE } else { i.tp }, i.domain),
+        expert_port: port(i.ep * i.etp, i.domain),
         gather: weights * per_layer,
         scatter: (1.0 - 2.0 * weights) * per_layer,
         data_port: data_port(i, sharded(i) * i.tp),
