@@ -1,7 +1,7 @@
 //! Communication of one training step: per layer (tensor, context and expert parallelism), per micro-batch (pipeline
 //! transfers, and weights under ZeRO-3), per step (gradients, weights).
 
-use super::{ContextExchange, Plan, Reshard, Sharding, TrainingInput};
+use super::{Block, BlockKind, ContextExchange, Plan, Reshard, Sharding, TrainingInput, blocks};
 use crate::collective as coll;
 use crate::collective::{Fabric, Group};
 use crate::constants::Constants;
@@ -15,22 +15,38 @@ pub fn fabric(i: &TrainingInput, c: &Constants) -> Fabric {
 
 /// Tensor-parallel communication of one layer over forward, backward and recomputation, s.
 pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
+    let exposed = if i.software.overlap_tensor { c.tensor_exposed } else { 1.0 };
+    let passes = |block: &Block| block.share * (2.0 + block.recomputed(plan));
+    exposed * blocks(i).map(|block| passes(&block) * reduction(i, f, &block)).sum::<f64>()
+}
+
+/// Time of the tensor-parallel collectives of one block in one pass, s: an all-reduce (arXiv 1909.08053). With sequence
+/// parallelism, it becomes a reduce-scatter and an all-gather of the same volume.
+#[must_use]
+pub fn reduction(i: &TrainingInput, f: &Fabric, block: &Block) -> f64 {
     if i.tp <= 1.0 {
         return 0.0;
     }
     let f = &f.among(f64::from(i.tp));
     let g = Group::strided(f64::from(i.tp), 1.0, i.domain);
-    let bytes = i.micro * 0.5 * i.reduced_tokens() / i.cp * i.arch.hidden * 2.0;
-    // Two all-reduces per pass (arXiv 1909.08053). With sequence parallelism, each becomes a reduce-scatter and an
-    // all-gather of the same volume.
-    let one = if i.sequence_parallel {
+    let bytes = block.slice.tokens * i.arch.hidden * 2.0;
+    if i.sequence_parallel {
         coll::all_gather(f, g, bytes) + coll::reduce_scatter(f, g, bytes)
     } else {
         coll::all_reduce(f, g, bytes)
+    }
+}
+
+/// Number of collectives that the host launches per layer and micro-batch.
+#[must_use]
+pub fn calls(i: &TrainingInput, plan: Plan) -> f64 {
+    let of_block = |block: Block| {
+        let tensor = if i.tp > 1.0 { 1.0 } else { 0.0 };
+        let expert = if block.kind == BlockKind::Mixture && i.ep * i.etp > 1.0 { 2.0 } else { 0.0 };
+        block.share * (2.0 + block.recomputed(plan)) * (tensor + expert)
     };
-    let passes = 4.0 + 2.0 * plan.full_share;
-    let exposed = if i.software.overlap_tensor { c.tensor_exposed } else { 1.0 };
-    passes * one * exposed
+    let context = if i.cp > 1.0 { 2.0 + plan.full_share } else { 0.0 };
+    blocks(i).map(of_block).sum::<f64>() + context
 }
 
 /// Exposed context-parallel communication of one layer, s. In a ring, keys and values are sent while each rank attends
@@ -74,7 +90,8 @@ pub fn exchange(i: &TrainingInput, f: &Fabric) -> f64 {
     coll::all_gather(f, g, kv)
 }
 
-/// Expert-parallel communication of one MoE layer, s: dispatch and combine, forward and backward.
+/// Expert-parallel communication of one MoE layer, s: dispatch and combine, forward and backward. A recomputed mixture
+/// starts from its input, so that it repeats both.
 pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     let ranks = i.ep * i.etp;
     if ranks <= 1.0 || !i.arch.is_moe() {
@@ -86,7 +103,7 @@ pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     let g = Group::strided(ranks, 1.0, i.domain);
     let own = i.micro * i.seq / i.cp / if i.sequence_parallel { i.tp } else { Count::ONE };
     let bytes = own * i.arch.top_k * i.arch.expert_width() * 2.0 * i.imbalance;
-    let passes = 4.0 + 2.0 * plan.full_share;
+    let passes = 4.0 + 2.0 * plan.recomputed_mlps();
     let copies = if i.software.deduplicated_dispatch { i.arch.top_k } else { Count::ONE };
     passes * coll::all_to_all(f, g, bytes, f64::from(copies)) * expert_exposed(i, c)
 }

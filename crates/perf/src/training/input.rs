@@ -66,6 +66,12 @@ impl Plan {
         }
     }
 
+    /// Share of the layers that recompute their MLP or mixture of experts, alone or with the whole layer.
+    #[must_use]
+    pub fn recomputed_mlps(&self) -> f64 {
+        self.full_share + (1.0 - self.full_share) * self.mlp_share
+    }
+
     /// Interpolates from `self` (`share` = 0) to `to` (`share` = 1). The mode is that of `to` unless `share` is 0.
     #[must_use]
     pub fn toward(self, to: Plan, share: f64) -> Plan {
@@ -379,15 +385,5 @@ impl TrainingInput {
     #[must_use]
     pub fn reduced_bytes(&self) -> f64 {
         self.reduce_bytes.unwrap_or(self.grad_bytes)
-    }
-
-    /// Tokens per sequence and layer that pass a tensor-parallel reduction in one pass. Every block (mixer, MLP, cross
-    /// attention) ends in a reduction, so this is 2 × seq in plain transformers.
-    pub(super) fn reduced_tokens(&self) -> f64 {
-        let a = &self.arch;
-        if a.encoder_layers > 0.0 {
-            return (2.0 * a.encoder_layers * self.seq + 3.0 * a.layers * self.target()) / a.depth().max(1.0);
-        }
-        self.seq * (a.attention_share + a.mlp_share + a.linear.map_or(0.0, |linear| linear.share))
     }
 }

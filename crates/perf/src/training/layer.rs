@@ -2,7 +2,7 @@
 
 use super::adapters::Adapters;
 use super::terms::{Class, OperatorSink, OperatorTime, Operators};
-use super::{Plan, Software, TrainingInput};
+use super::{Plan, Software, TrainingInput, blocks};
 use crate::accelerator::{Generation, Precision};
 use crate::arch::Attention;
 use crate::constants::Constants;
@@ -385,30 +385,12 @@ pub fn slice(i: &TrainingInput) -> Slice {
 
 /// Time of the mean layer: mixers and MLPs of all kinds in the model's proportion.
 pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mut impl OperatorSink) -> LayerTime {
-    let a = &i.arch;
-    let mut s = slice(i);
-    let depth = a.depth().max(1.0);
     let mut sum = LayerTime::default();
-    let mut add = |layers: f64, list: &dyn Fn() -> OpList| {
-        if layers > 0.0 {
-            sink.share(layers / depth);
-            sum = sum.plus(&record_operators(i, c, &list(), i.precision, plan, sink).scaled(layers / depth));
-        }
-    };
-    if a.encoder_layers > 0.0 {
-        let encoder = Slice { context: i.seq, ..s };
-        add(f64::from(a.encoder_layers), &|| ops::attention(a, &encoder));
-        add(f64::from(a.encoder_layers), &|| ops::mlp(a, &encoder));
-        let keys = s.tokens;
-        s = Slice { tokens: i.micro * i.target() / i.cp, context: a.mean_context(i.target()), ..s };
-        let cross = Slice { context: i.seq, ..s };
-        add(f64::from(a.layers), &|| ops::cross_attention(a, &cross, keys));
+    for block in blocks(i) {
+        sink.share(block.share);
+        let time = record_operators(i, c, &block.operators(i), i.precision, plan, sink);
+        sum = sum.plus(&time.scaled(block.share));
     }
-    let moe = a.moe_layers();
-    add(a.attention_layers(), &|| ops::attention(a, &s));
-    add(a.linear_layers(), &|| ops::linear(a, &s));
-    add(a.mlp_layers() - moe, &|| ops::mlp(a, &s));
-    add(moe, &|| ops::mixture(a, &s));
     sum
 }
 

@@ -8,6 +8,7 @@
 //! images per second. In a vision transformer, `seq` is the number of patches plus the class token.
 
 pub mod adapters;
+mod blocks;
 mod breakdown;
 pub mod comm;
 mod convolution;
@@ -26,6 +27,7 @@ pub mod terms;
 mod tests;
 
 pub use adapters::Adapters;
+pub use blocks::{Block, BlockKind, blocks};
 pub use breakdown::TimeBreakdown;
 pub use input::{Offload, Plan, Reshard, Software, TrainingInput};
 pub use layer::slice;

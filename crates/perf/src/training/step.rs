@@ -106,15 +106,6 @@ fn shard_copies(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Accumu
     AccumulationTime { layer: seconds(of_layers) / layers, head: seconds(of_head) }
 }
 
-/// Number of collectives that the host launches per layer and micro-batch.
-fn collective_calls(i: &TrainingInput, plan: Plan, moe_share: f64) -> f64 {
-    let passes = 2.0 + plan.full_share;
-    let tensor = if i.tp > 1.0 { 2.0 * passes } else { 0.0 };
-    let expert = if i.ep * i.etp > 1.0 { 2.0 * passes * moe_share } else { 0.0 };
-    let context = if i.cp > 1.0 { passes } else { 0.0 };
-    tensor + expert + context
-}
-
 /// Exposed time of data-parallel communication. It overlaps with `once` seconds of computation per step and `micro`
 /// seconds per micro-batch.
 fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: comm::DataTraffic) -> f64 {
@@ -265,7 +256,7 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
         (last, head, each, ends)
     };
     let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
-    let calls = collective_calls(i, plan, moe_share) * eager;
+    let calls = comm::calls(i, plan) * eager;
     let launches = |layers: f64, head: f64| (layers * (one.kernels + calls) + head) * c.issue;
     let paced = |device: f64, launches: f64| device + host_excess(device, launches);
     let (of_first, of_last) = (launches(stage_layers(i, 0.0), 0.0), launches(last, head.kernels));
@@ -295,8 +286,8 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let upper = memory.upper(c);
     // Distribution of a layer's collectives over the passes: equal in each pass, but a third of a ring's exchange in
     // the forward pass.
-    let passes_of = 2.0 + plan.full_share;
-    let forward = one.forward + (tensor + expert) / passes_of + context / (1.0 + passes_of);
+    let exchanged = 0.5 * comm::tensor(i, c, &f, Plan::NONE) + expert / (2.0 + plan.recomputed_mlps());
+    let forward = one.forward + exchanged + context / (3.0 + plan.full_share);
     let layer = Pass { forward, input: per_layer - forward - one.weights, weights: one.weights + each.layer };
     let output_layer = passes.head.scaled(i.output_layers());
     let ending = Pass {

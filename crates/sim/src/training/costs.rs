@@ -289,11 +289,8 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     let (plan, layers, expert) = (full.recompute, i.arch.depth() / i.pp.max(Count::ONE), full.micro_batch.expert);
     let expert_exposed = comm::expert_exposed(i, c);
     let fabric = comm::fabric(i, c);
-    let mut open = *i;
-    open.software.overlap_tensor = false;
-    let tensor = comm::tensor(&open, c, &fabric, plan);
-    // Passes of a layer: forward, backward, and recomputation.
-    let passes = 2.0 + plan.full_share;
+    // Passes of a mixture: forward, backward, and recomputation.
+    let passes = 2.0 + plan.recomputed_mlps();
     // Fully sharded weights are sent twice, in 16 bit; gradients once.
     let weights = match i.persistent_sharding() {
         Sharding::Zero3 => 2.0 / (4.0 + i.reduced_bytes() * i.trained),
@@ -303,7 +300,6 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
     let copies = optimizer::offloaded(&settled, c, 0.0, || memory::kept(i, plan)) / i.micro_batches();
     Traffic {
-        tensor: tensor / passes,
         tensor_exposed: if i.software.overlap_tensor { c.tensor_exposed.clamp(0.0, 1.0) } else { 1.0 },
         tensor_port: port(f64::from(i.tp), i.domain),
         sequence: i.sequence_parallel,
@@ -321,7 +317,6 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
         prefetches_weights: i.software.overlap_data,
         keeps_last_weights: i.pp <= 1.0 && i.vpp <= 1.0,
         copy: 0.5 * copies / layers.max(1e-9),
-        recomputed_share: plan.full_share,
     }
 }
 
@@ -380,7 +375,10 @@ fn convolutional(
         list.iter().map(|operator| operator.scaled(seconds / sum.max(1e-15))).collect()
     };
     let layers = i.arch.depth() / i.pp.max(Count::ONE);
-    (vec![Block { share: 1.0, tokens: 1.0, operators: operators(bare / layers) }], operators((all - bare).max(0.0)))
+    (
+        vec![Block { share: 1.0, tensor: 0.0, recomputed: 0.0, operators: operators(bare / layers) }],
+        operators((all - bare).max(0.0)),
+    )
 }
 
 /// Share of the kernel time in which a pass waits for the host.

@@ -6,7 +6,7 @@
 use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
 use atlas_perf::ops;
-use atlas_perf::ops::{Op, OpList, OpName, Slice, Work};
+use atlas_perf::ops::{Op, OpList, OpName, Work};
 use atlas_perf::training::pipeline::Pass;
 use atlas_perf::training::{self, Plan, Recompute, TimeBreakdown, TrainingInput, comm, layer};
 
@@ -52,8 +52,10 @@ impl Operator {
 pub struct Block {
     /// Share of the layers that contain it.
     pub share: f64,
-    /// Its number of tokens over the number of input tokens.
-    pub tokens: f64,
+    /// Tensor-parallel collectives of a pass, scaled by the share, in seconds without contention.
+    pub tensor: f64,
+    /// Share of it that is recomputed from its input, with its collectives.
+    pub recomputed: f64,
     /// Operators in order, scaled by the share.
     pub operators: Vec<Operator>,
 }
@@ -61,33 +63,16 @@ pub struct Block {
 /// Returns the blocks of the mean layer in order of execution.
 #[must_use]
 pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
-    let a = &i.arch;
-    let mut s = layer::slice(i);
-    let depth = a.depth().max(1.0);
-    let mut out = Vec::new();
-    let all = s.tokens.max(1e-9);
-    let mut add = |layers: f64, s: &Slice, list: OpList| {
-        let share = layers / depth;
-        if share > 0.0 {
-            let operators = list.iter().map(|op| timed(i, c, op, i.precision, plan).scaled(share)).collect();
-            out.push(Block { share, tokens: s.tokens / all, operators });
-        }
+    let fabric = comm::fabric(i, c);
+    let block = |block: training::Block| Block {
+        share: block.share,
+        tensor: block.share * comm::reduction(i, &fabric, &block),
+        recomputed: block.recomputed(plan),
+        operators: (block.operators(i).iter())
+            .map(|op| timed(i, c, op, i.precision, plan).scaled(block.share))
+            .collect(),
     };
-    if a.encoder_layers > 0.0 {
-        let encoder = Slice { context: i.seq, ..s };
-        add(f64::from(a.encoder_layers), &encoder, ops::attention(a, &encoder));
-        add(f64::from(a.encoder_layers), &encoder, ops::mlp(a, &encoder));
-        let keys = s.tokens;
-        s = Slice { tokens: i.micro * i.target() / i.cp, context: a.mean_context(i.target()), ..s };
-        let cross = Slice { context: i.seq, ..s };
-        add(f64::from(a.layers), &cross, ops::cross_attention(a, &cross, keys));
-    }
-    let moe = a.moe_layers();
-    add(a.attention_layers(), &s, ops::attention(a, &s));
-    add(a.linear_layers(), &s, ops::linear(a, &s));
-    add(a.mlp_layers() - moe, &s, ops::mlp(a, &s));
-    add(moe, &s, ops::mixture(a, &s));
-    out
+    training::blocks(i).map(block).collect()
 }
 
 /// Returns the operators of the output layer and the loss.

@@ -80,9 +80,7 @@ impl Pass {
 /// Communication of a mean layer, in seconds without contention.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Traffic {
-    /// Collectives of tensor parallelism, per pass.
-    pub tensor: f64,
-    /// Share of them that does not overlap with kernels.
+    /// Share of tensor-parallel collectives that does not overlap with kernels.
     pub tensor_exposed: f64,
     /// Port of tensor parallelism.
     pub tensor_port: Port,
@@ -114,8 +112,6 @@ pub struct Traffic {
     pub keeps_last_weights: bool,
     /// Copies to the host in the forward pass, or from it in the backward pass.
     pub copy: f64,
-    /// Share of the layers that is fully recomputed.
-    pub recomputed_share: f64,
 }
 
 /// What runs before and after the layers of a chunk: the image encoder and the output layer.
@@ -157,8 +153,7 @@ struct Writer<'a> {
     layers: u32,
     /// Mean layers per written layer: 1 if the number of layers is whole.
     scale: f64,
-    /// Totals over the blocks by which tensor- and context-parallel traffic is distributed.
-    tensor: f64,
+    /// Share of blocks with attention, over which context-parallel traffic is distributed.
     attentions: f64,
     out: Program,
     /// Number of tasks of each stream that the next kernel waits for.
@@ -185,7 +180,6 @@ impl<'a> Writer<'a> {
             traffic,
             layers: written as u32,
             scale: if written > 0.0 { layers / written } else { 0.0 },
-            tensor: blocks.iter().map(|block| block.share * block.tokens).sum::<f64>().max(1e-12),
             attentions: blocks.iter().filter(attends).map(|block| block.share).sum::<f64>().max(1e-12),
             out: Program::default(),
             waits: [0; LANES],
@@ -241,7 +235,7 @@ impl<'a> Writer<'a> {
         self.gather();
         for number in 0..self.layers {
             self.wait_for_weights(number);
-            self.layer(LayerPass::Forward, 1.0, |op| op.forward);
+            self.layer(LayerPass::Forward, |op| op.forward);
             self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, self.done());
         }
         for op in self.around.head {
@@ -265,8 +259,8 @@ impl<'a> Writer<'a> {
                 self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, self.done());
             }
             self.wait_for_weights(number);
-            self.layer(LayerPass::Recompute, self.traffic.recomputed_share, |op| op.recompute);
-            self.layer(LayerPass::Backward, 1.0, seconds);
+            self.layer(LayerPass::Recompute, |op| op.recompute);
+            self.layer(LayerPass::Backward, seconds);
             if whole {
                 self.scatter();
             }
@@ -325,20 +319,21 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the blocks of a layer. `traffic` is the share of their collectives that runs.
-    fn layer(&mut self, way: LayerPass, traffic: f64, seconds: impl Fn(&Operator) -> f64) {
+    /// Writes the blocks of a layer.
+    fn layer(&mut self, way: LayerPass, seconds: impl Fn(&Operator) -> f64) {
         let backward = way == LayerPass::Backward;
         let blocks = self.blocks;
         for at in 0..blocks.len() {
             let Some(block) = blocks.get(if backward { blocks.len() - 1 - at } else { at }) else { continue };
-            let tensor = traffic * self.traffic.tensor * block.share * block.tokens / self.tensor;
-            self.block(way, block, tensor, traffic, &seconds);
+            self.block(way, block, &seconds);
         }
     }
 
-    fn block(&mut self, way: LayerPass, block: &Block, tensor: f64, traffic: f64, seconds: &impl Fn(&Operator) -> f64) {
+    fn block(&mut self, way: LayerPass, block: &Block, seconds: &impl Fn(&Operator) -> f64) {
         let t = self.traffic;
-        let each = if t.sequence { 0.5 * tensor } else { tensor };
+        // Share of the collectives that runs.
+        let traffic = if way == LayerPass::Recompute { block.recomputed } else { 1.0 };
+        let each = traffic * if t.sequence { 0.5 * block.tensor } else { block.tensor };
         let (shown, beside) = (each * t.tensor_exposed, each * (1.0 - t.tensor_exposed));
         let backward = way == LayerPass::Backward;
         let context = match way {

@@ -100,7 +100,14 @@ fn steps_on_uniform_hardware_match_the_closed_form() {
 
 #[test]
 fn program_times_sum_to_the_closed_form() {
-    for system in [pipelined(), TrainingInput { vpp: Count::new(5), ..pipelined() }, TrainingInput::default()] {
+    // Some mixtures are recomputed, with their exchanges.
+    let mut experts =
+        TrainingInput { tp: Count::new(2), dp: Count::new(32), sequence_parallel: true, ..expert_parallel() };
+    experts.accelerator.mem_bytes = 16e9;
+    let recomputed = estimate(&experts, &Constants::default()).recompute;
+    assert!(recomputed.mlp_share > 0.1 && recomputed.full_share < 1.0, "{recomputed:?}");
+    let interleaved = TrainingInput { vpp: Count::new(5), ..pipelined() };
+    for system in [pipelined(), interleaved, TrainingInput::default(), experts] {
         let costs = Costs::of(&system, &Constants::default());
         let e = estimate(&system, &Constants::default());
         let t = e.time;
