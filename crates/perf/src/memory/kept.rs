@@ -51,8 +51,9 @@ impl KeptActivations {
         let attention_out = (wide + if kept < 2.0 { kept } else { 0.0 }) * a.v_width() / i.tp;
         let (ups, routed) = (a.mlp_matrices() - 1.0, a.top_k * i.imbalance);
         let width = |products: f64| products * wide * ups + if again { 0.0 } else { kept };
-        // A routed copy keeps its input, the up-projections and the output of the activation function.
-        let mixture = routed * (kept * a.expert_width() + width(grouped) * a.moe_ffn) / split
+        // A routed copy keeps its input, the up-projections and the output of the activation function. Ranks that share
+        // an expert all keep the input.
+        let mixture = routed * (kept * a.expert_width() * i.etp + width(grouped) * a.moe_ffn) / split
             + width(products) * a.shared_ffn / i.tp;
         // Scores, softmax and dropout mask of unfused attention: 5 bytes per head and pair of positions in 16 bit.
         let scores = if i.software.fused_attention || recompute == Recompute::Selective {

@@ -42,7 +42,10 @@ pub fn reduction(i: &TrainingInput, f: &Fabric, block: &Block) -> f64 {
 pub fn calls(i: &TrainingInput, plan: Plan) -> f64 {
     let of_block = |block: Block| {
         let tensor = if i.tp > 1.0 { 1.0 } else { 0.0 };
-        let expert = if block.kind == BlockKind::Mixture && i.ep * i.etp > 1.0 { 2.0 } else { 0.0 };
+        // Dispatch and combine, each with a collective of the ranks that share an expert.
+        let groups = [i.ep, i.etp].into_iter().filter(|ranks| *ranks > 1.0).count() as f64;
+        let groups = if i.software.deduplicated_dispatch { groups.min(1.0) } else { groups };
+        let expert = if block.kind == BlockKind::Mixture { 2.0 * groups } else { 0.0 };
         block.share * (2.0 + block.recomputed(plan)) * (tensor + expert)
     };
     let context = if i.cp > 1.0 { 2.0 + plan.full_share } else { 0.0 };
@@ -93,19 +96,26 @@ pub fn exchange(i: &TrainingInput, f: &Fabric) -> f64 {
 /// Expert-parallel communication of one MoE layer, s: dispatch and combine, forward and backward. A recomputed mixture
 /// starts from its input, so that it repeats both.
 pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
-    let ranks = i.ep * i.etp;
-    if ranks <= 1.0 || !i.arch.is_moe() {
+    let (ep, etp) = (f64::from(i.ep), f64::from(i.etp));
+    if ep * etp <= 1.0 || !i.arch.is_moe() {
         return 0.0;
     }
+    let own = i.micro * i.seq / i.cp / if i.sequence_parallel { i.tp } else { Count::ONE };
+    let bytes = own * i.arch.top_k * i.arch.expert_width() * 2.0 * i.imbalance;
     // Expert groups have their own order of ranks, with `etp` instead of `tp` innermost (Megatron-Core,
     // `expert_decoder_rank_generator`; torchtitan folds the ranks of data, context and tensor parallelism). Their ranks
     // are neighbors therefore, whatever `tp` is.
-    let g = Group::strided(ranks, 1.0, i.domain);
-    let own = i.micro * i.seq / i.cp / if i.sequence_parallel { i.tp } else { Count::ONE };
-    let bytes = own * i.arch.top_k * i.arch.expert_width() * 2.0 * i.imbalance;
-    let passes = 4.0 + 2.0 * plan.recomputed_mlps();
-    let copies = if i.software.deduplicated_dispatch { i.arch.top_k } else { Count::ONE };
-    passes * coll::all_to_all(f, g, bytes, f64::from(copies)) * expert_exposed(i, c)
+    let one = if i.software.deduplicated_dispatch {
+        // A kernel sends each token to all ranks that share an expert (Megatron-Core, `MoEFlexTokenDispatcher`).
+        let all = Group::strided(ep * etp, 1.0, i.domain);
+        coll::all_to_all(f, all, etp * bytes, etp * i.arch.top_k)
+    } else {
+        // Ranks that share an expert gather the tokens that each has received, and reduce-scatter the outputs before
+        // these are sent back (`MoEAlltoAllTokenDispatcher`).
+        let shared = coll::all_gather(f, Group::strided(etp, 1.0, i.domain), etp * bytes);
+        coll::all_to_all(f, Group::strided(ep, etp, i.domain), bytes, 1.0) + shared
+    };
+    (4.0 + 2.0 * plan.recomputed_mlps()) * one * expert_exposed(i, c)
 }
 
 /// Share of the expert exchange that does not overlap with another micro-batch. Bidirectional schedules, which run two

@@ -48,3 +48,29 @@ fn recomputed_mlps_and_mixtures_repeat_their_collectives() {
     assert!((tensor(Plan::FULL) / tensor(Plan::NONE) - 1.5).abs() < 1e-9);
     assert!((comm::calls(&dense, Plan::MLPS) / comm::calls(&dense, Plan::NONE) - 1.25).abs() < 1e-9);
 }
+
+#[test]
+fn ranks_that_share_an_expert_exchange_and_keep_all_of_its_tokens() {
+    let c = Constants::default();
+    let base = TrainingInput { pp: Count::new(4), dp: Count::new(4), ..spread_mixtral(4, 1) };
+    let shared = TrainingInput { etp: Count::new(4), ..base };
+    let exchanged = |deduplicated_dispatch, ep, etp| {
+        let software = Software { deduplicated_dispatch, overlap_experts: false, ..base.software };
+        let i = TrainingInput { ep: Count::new(ep), etp: Count::new(etp), software, ..base };
+        // Latency is a small part.
+        comm::expert(&i, &c, &comm::fabric(&i, &c), Plan::NONE)
+    };
+    // All-to-all: three quarters of 16.8 MB per pass; all-gather: three quarters of four times as much.
+    for kernel in [false, true] {
+        let ratio = exchanged(kernel, 1, 4) / exchanged(kernel, 4, 1);
+        assert!((3.4..4.1).contains(&ratio), "{ratio}");
+    }
+    // Over both, one after the other, except that one kernel does both.
+    assert!((exchanged(false, 2, 4) / (exchanged(false, 1, 4) + exchanged(false, 2, 1)) - 1.0).abs() < 0.01);
+    let activations = |i: &TrainingInput| crate::memory::training_memory(i, &c, Recompute::None).activations;
+    // Per token, layer and rank: three more copies of two routed inputs in 16 bit, split over four ranks.
+    let kept = 3.0 * 2.0 * base.arch.hidden * 2.0 / 4.0;
+    let held = base.seq * (base.arch.layers / 4.0) * 4.0;
+    let more = activations(&shared) - activations(&base);
+    assert!((more / (kept * held) - 1.0).abs() < 1e-6, "{more} {}", kept * held);
+}
