@@ -160,6 +160,8 @@ pub struct Slice {
     pub tp: f64,
     /// Whether norms, residuals and dropout are also split over the tensor-parallel ranks.
     pub sequence_parallel: bool,
+    /// Whether tokens are routed on the tensor-parallel ranks that hold them under sequence parallelism.
+    pub routes_own_tokens: bool,
     /// Expert-parallel ranks.
     pub ep: f64,
     /// Tensor-parallel ranks inside an expert.
@@ -184,6 +186,7 @@ impl Default for Slice {
             sequences: 1.0,
             tp: 1.0,
             sequence_parallel: false,
+            routes_own_tokens: true,
             ep: 1.0,
             etp: 1.0,
             imbalance: 1.0,
@@ -335,7 +338,7 @@ fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     // Tokens are split over the tensor-parallel ranks before dispatch.
     let own = if s.sequence_parallel { t / s.tp } else { t };
     list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
-    push_gemm(list, OpName::Router, own, f64::from(a.experts), h);
+    push_gemm(list, OpName::Router, if s.routes_own_tokens { own } else { t }, f64::from(a.experts), h);
     // Top-k, sort, permute and unpermute: every routed copy is written and read twice.
     let e = a.expert_width();
     if a.moe_hidden.is_some() {

@@ -61,6 +61,7 @@ word_values! {
     WeightCopies: WeightCopies::WORDS;
     Regather: Regather::WORDS;
     ShardCopies: ShardCopies::WORDS;
+    TokenSplit: TokenSplit::WORDS;
     Accumulation: Accumulation::WORDS;
     Batching: Batching::WORDS;
     DecodeAttention: DecodeAttention::WORDS;
@@ -279,6 +280,7 @@ section! {
         regather: Regather, "when fully sharded weights are gathered";
         shard_copies: ShardCopies, "what fully sharded training copies on the compute stream";
         sequence_parallel: bool, "sequence parallelism with tensor parallelism, by default";
+        token_split: TokenSplit, "what tensor-parallel ranks compute for their own tokens";
         int8: bool, "GEMMs can run in int8";
         accumulation: Accumulation, "how gradient accumulation works";
     }

@@ -6,6 +6,7 @@ use crate::collective as coll;
 use crate::collective::{Fabric, Group};
 use crate::constants::Constants;
 use crate::memory::LocalParams;
+use crate::traits::TokenSplit;
 use atlas_core::count::Count;
 
 /// The scale-up and scale-out links of this run.
@@ -20,11 +21,17 @@ pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     exposed * blocks(i).map(|block| passes(&block) * reduction(i, f, &block)).sum::<f64>()
 }
 
+/// Whether the ranks of a tensor-parallel group exchange the input or output of a block. If each dispatches its own
+/// tokens to whole experts (or to experts whose ranks exchange them, see [`expert`]), only a shared expert needs that.
+fn reduces(i: &TrainingInput, kind: BlockKind) -> bool {
+    i.tp > 1.0 && (kind != BlockKind::Mixture || i.arch.shared_ffn > 0.0 || i.software.token_split == TokenSplit::Norms)
+}
+
 /// Time of the tensor-parallel collectives of one block in one pass, s: an all-reduce (arXiv 1909.08053). With sequence
 /// parallelism, it becomes a reduce-scatter and an all-gather of the same volume.
 #[must_use]
 pub fn reduction(i: &TrainingInput, f: &Fabric, block: &Block) -> f64 {
-    if i.tp <= 1.0 {
+    if !reduces(i, block.kind) {
         return 0.0;
     }
     let f = &f.among(f64::from(i.tp));
@@ -41,10 +48,11 @@ pub fn reduction(i: &TrainingInput, f: &Fabric, block: &Block) -> f64 {
 #[must_use]
 pub fn calls(i: &TrainingInput, plan: Plan) -> f64 {
     let of_block = |block: Block| {
-        let tensor = if i.tp > 1.0 { 1.0 } else { 0.0 };
+        let tensor = if reduces(i, block.kind) { 1.0 } else { 0.0 };
         // Dispatch and combine, each with a collective of the ranks that share an expert.
         let groups = [i.ep, i.etp].into_iter().filter(|ranks| *ranks > 1.0).count() as f64;
-        let groups = if i.software.deduplicated_dispatch { groups.min(1.0) } else { groups };
+        let together = i.software.deduplicated_dispatch || i.software.token_split == TokenSplit::Norms;
+        let groups = if together { groups.min(1.0) } else { groups };
         let expert = if block.kind == BlockKind::Mixture { 2.0 * groups } else { 0.0 };
         block.share * (2.0 + block.recomputed(plan)) * (tensor + expert)
     };
@@ -105,7 +113,10 @@ pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     // Expert groups have their own order of ranks, with `etp` instead of `tp` innermost (Megatron-Core,
     // `expert_decoder_rank_generator`; torchtitan folds the ranks of data, context and tensor parallelism). Their ranks
     // are neighbors therefore, whatever `tp` is.
-    let one = if i.software.deduplicated_dispatch {
+    let one = if i.sequence_parallel && i.software.token_split == TokenSplit::Norms && etp > 1.0 {
+        // The ranks that share an expert hold the same tokens, since the block's input is gathered.
+        coll::all_to_all(f, Group::strided(ep, etp, i.domain), etp * bytes, 1.0)
+    } else if i.software.deduplicated_dispatch {
         // A kernel sends each token to all ranks that share an expert (Megatron-Core, `MoEFlexTokenDispatcher`).
         let all = Group::strided(ep * etp, 1.0, i.domain);
         coll::all_to_all(f, all, etp * bytes, etp * i.arch.top_k)

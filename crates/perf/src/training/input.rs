@@ -3,7 +3,7 @@
 use super::adapters::Adapters;
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
-use crate::traits::{SelectiveRecompute, ShardCopies};
+use crate::traits::{SelectiveRecompute, ShardCopies, TokenSplit};
 use crate::vision::Images;
 use atlas_core::count::Count;
 use atlas_core::plan::{ContextExchange, Optimizer, PipelineSchedule as Schedule, Recompute, Sharding};
@@ -138,6 +138,8 @@ pub struct Software {
     pub fused_sums: bool,
     /// What fully sharded training copies on the stream that computes.
     pub shard_copies: ShardCopies,
+    /// What tensor-parallel ranks compute for their own tokens only under sequence parallelism.
+    pub token_split: TokenSplit,
     /// What selective recomputation recomputes besides cheap operators.
     pub selective_recompute: SelectiveRecompute,
 }
@@ -162,6 +164,7 @@ impl Default for Software {
             dropout: false,
             fused_sums: true,
             shard_copies: ShardCopies::None,
+            token_split: TokenSplit::Routing,
             selective_recompute: SelectiveRecompute::AttentionCore,
         }
     }

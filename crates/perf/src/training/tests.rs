@@ -7,7 +7,7 @@ use super::*;
 use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::arch::Architecture;
 use crate::constants::Constants;
-use crate::traits::{SelectiveRecompute, ShardCopies};
+use crate::traits::{SelectiveRecompute, ShardCopies, TokenSplit};
 use atlas_core::count::Count;
 
 mod communication;

@@ -89,6 +89,17 @@ words! {
         WeightsAndGradients = "weights-and-gradients",
     }
 
+    /// What tensor-parallel ranks compute for their own tokens only, besides norms and residuals, under sequence
+    /// parallelism. Other blocks gather their whole input.
+    TokenSplit {
+        /// Nothing.
+        Norms = "norms",
+        /// Routing and dispatch of mixtures of experts.
+        Routing = "routing",
+        /// As `Routing`, and the compressions of latent attention, whose outputs are gathered instead of its input.
+        RoutingAndCompressions = "routing-and-compressions",
+    }
+
     /// How a global batch that exceeds the micro-batches of all ranks is handled by default.
     Accumulation {
         /// Gradients are accumulated over micro-batches.
@@ -234,6 +245,8 @@ pub struct TrainingTraits {
     pub shard_copies: ShardCopies,
     /// Norms and residuals are split over tensor-parallel ranks by default.
     pub sequence_parallel: bool,
+    /// What tensor-parallel ranks compute for their own tokens only under sequence parallelism.
+    pub token_split: TokenSplit,
     /// int8 matrix multiplications are supported.
     pub int8: bool,
     /// How a global batch that exceeds the micro-batches of all ranks is handled by default.
@@ -273,6 +286,7 @@ impl Default for TrainingTraits {
             regather: Regather::EveryMicroBatch,
             shard_copies: ShardCopies::None,
             sequence_parallel: true,
+            token_split: TokenSplit::Routing,
             int8: false,
             accumulation: Accumulation::MicroBatches,
         }

@@ -486,6 +486,7 @@ impl Scenario {
             dropout: t.dropout,
             fused_sums: t.gradient_sums.fused(Precision::from(self.format(phase))),
             shard_copies: t.shard_copies,
+            token_split: t.token_split,
             selective_recompute: t.selective_recompute,
         }
     }

@@ -74,3 +74,23 @@ fn ranks_that_share_an_expert_exchange_and_keep_all_of_its_tokens() {
     let more = activations(&shared) - activations(&base);
     assert!((more / (kept * held) - 1.0).abs() < 1e-6, "{more} {}", kept * held);
 }
+
+#[test]
+fn mixtures_without_shared_experts_have_no_tensor_parallel_collectives() {
+    let c = Constants::default();
+    let base = spread_mixtral(8, 8);
+    let tensor = |arch, token_split| {
+        let i = TrainingInput { arch, software: Software { token_split, ..base.software }, ..base };
+        comm::tensor(&i, &c, &comm::fabric(&i, &c), Plan::NONE)
+    };
+    let shared = Architecture { shared_ffn: Count::new(14336), ..base.arch };
+    let dense = Architecture { experts: Count::ZERO, ..base.arch };
+    let all = tensor(dense, TokenSplit::Routing);
+    // Attention only: the input of the mixture stays split.
+    assert!((tensor(base.arch, TokenSplit::Routing) / all - 0.5).abs() < 1e-9);
+    assert_eq!(tensor(shared, TokenSplit::Routing), all);
+    // The router reads all tokens.
+    assert_eq!(tensor(base.arch, TokenSplit::Norms), all);
+    let launched = |arch| comm::calls(&TrainingInput { arch, ep: Count::ONE, ..base }, Plan::NONE);
+    assert_eq!(launched(base.arch), 0.5 * launched(dense));
+}
