@@ -2,6 +2,7 @@
 //! transfers, and weights under ZeRO-3), per step (gradients, weights).
 
 use super::{Block, BlockKind, ContextExchange, Plan, Reshard, Sharding, TrainingInput, blocks};
+use crate::arch::Attention;
 use crate::collective as coll;
 use crate::collective::{Fabric, Group};
 use crate::constants::Constants;
@@ -90,15 +91,26 @@ pub fn exchange(i: &TrainingInput, f: &Fabric) -> f64 {
         return 0.0;
     }
     let g = Group::strided(f64::from(i.cp), f64::from(i.tp), i.domain);
+    // In hybrid models, only some layers have keys and values. States of linear mixers are small.
+    let element = i.arch.attention_share * i.micro * i.seq * 2.0;
     if i.context_exchange == ContextExchange::AllToAll {
         // Queries, keys and values of a rank's tokens are sent to the ranks of their heads; outputs are sent back.
-        let widths = i.arch.q_width() + i.arch.kv_width().min(2.0 * i.arch.q_width()) + i.arch.v_width();
-        let own = i.arch.attention_share * i.micro * i.seq / i.cp * widths / i.tp * 2.0;
-        return coll::all_to_all(f, g, own, 1.0);
+        let widths = (i.arch.q_width() + i.arch.v_width()) / i.tp + key_value_width(i);
+        return coll::all_to_all(f, g, element / i.cp * widths, 1.0);
     }
-    // In hybrid models, only some layers have keys and values. States of linear mixers are small.
-    let kv = i.arch.attention_share * i.micro * i.seq * i.arch.kv_width().min(2.0 * i.arch.q_width()) / i.tp * 2.0;
-    coll::all_gather(f, g, kv)
+    coll::all_gather(f, g, element * key_value_width(i))
+}
+
+/// Elements of a token's keys and values on one tensor-parallel rank, as attention reads them. Key-value heads are
+/// replicated if there are fewer than ranks. Latent attention projects the compressed vector up first, so that keys are
+/// as wide as queries (Megatron-Core, `MLASelfAttention.get_query_key_value_tensors`).
+fn key_value_width(i: &TrainingInput) -> f64 {
+    let a = &i.arch;
+    match a.attention {
+        Attention::Grouped => 2.0 * (a.kv_heads / i.tp).max(1.0) * a.head_dim,
+        Attention::Latent { direct: true, .. } => a.kv_width(),
+        Attention::Latent { .. } => (a.q_width() + a.v_width()) / i.tp,
+    }
 }
 
 /// Expert-parallel communication of one MoE layer, s: dispatch and combine, forward and backward. A recomputed mixture

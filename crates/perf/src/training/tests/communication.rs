@@ -94,3 +94,26 @@ fn mixtures_without_shared_experts_have_no_tensor_parallel_collectives() {
     let launched = |arch| comm::calls(&TrainingInput { arch, ep: Count::ONE, ..base }, Plan::NONE);
     assert_eq!(launched(base.arch), 0.5 * launched(dense));
 }
+
+#[test]
+fn context_parallel_ranks_exchange_keys_and_values_as_attention_reads_them() {
+    let exchange = |arch, tp: u32, context_exchange| {
+        let base = TrainingInput { arch, seq: 131_072.0, cp: Count::new(8), dp: Count::ONE, ..Default::default() };
+        let i = TrainingInput { tp: Count::new(tp), accelerators: 8.0 * f64::from(tp), context_exchange, ..base };
+        comm::exchange(&i, &comm::fabric(&i, &Constants::default()))
+    };
+    // 128 heads with keys of 192 and values of 128 elements, not the compressed vector of 576.
+    let latent = Architecture::deepseek_v3();
+    let equal = Architecture { heads: Count::new(128), kv_heads: Count::new(128), ..Architecture::default() };
+    for (kind, widths) in [
+        (ContextExchange::AllGather, (192.0 + 128.0) / 256.0),
+        (ContextExchange::AllToAll, (2.0 * 192.0 + 2.0 * 128.0) / 512.0),
+    ] {
+        let ratio = exchange(latent, 1, kind) / exchange(equal, 1, kind);
+        assert!((ratio / widths - 1.0).abs() < 0.01, "{ratio} {widths}");
+    }
+    // Each of eight ranks has one of eight heads, or a copy of one of four.
+    let heads = |kv_heads| Architecture { kv_heads: Count::new(kv_heads), ..Architecture::default() };
+    let [eight, four] = [8, 4].map(|kv| exchange(heads(kv), 8, ContextExchange::AllGather));
+    assert_eq!(eight, four);
+}
