@@ -155,7 +155,7 @@ impl LocalParams {
 
 /// Bytes of an activation, or of a weight as it is gathered: those of the GEMMs' format, or 16 bit if that is narrower.
 fn element_bytes(i: &TrainingInput) -> f64 {
-    i.precision.bytes().max(2.0)
+    i.element_bytes()
 }
 
 /// Weights of the embedding or output layer at one end of the pipeline; of both if there is one stage and they are not

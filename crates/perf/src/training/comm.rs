@@ -37,7 +37,7 @@ pub fn reduction(i: &TrainingInput, f: &Fabric, block: &Block) -> f64 {
     }
     let f = &f.among(f64::from(i.tp));
     let g = Group::strided(f64::from(i.tp), 1.0, i.domain);
-    let bytes = block.slice.tokens * i.arch.hidden * 2.0;
+    let bytes = block.slice.tokens * i.arch.hidden * i.element_bytes();
     if i.sequence_parallel {
         coll::all_gather(f, g, bytes) + coll::reduce_scatter(f, g, bytes)
     } else {
@@ -92,7 +92,7 @@ pub fn exchange(i: &TrainingInput, f: &Fabric) -> f64 {
     }
     let g = Group::strided(f64::from(i.cp), f64::from(i.tp), i.domain);
     // In hybrid models, only some layers have keys and values. States of linear mixers are small.
-    let element = i.arch.attention_share * i.micro * i.seq * 2.0;
+    let element = i.arch.attention_share * i.micro * i.seq * i.element_bytes();
     if i.context_exchange == ContextExchange::AllToAll {
         // Queries, keys and values of a rank's tokens are sent to the ranks of their heads; outputs are sent back.
         let widths = (i.arch.q_width() + i.arch.v_width()) / i.tp + key_value_width(i);
@@ -121,7 +121,7 @@ pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
         return 0.0;
     }
     let own = i.micro * i.seq / i.cp / if i.sequence_parallel { i.tp } else { Count::ONE };
-    let bytes = own * i.arch.top_k * i.arch.expert_width() * 2.0 * i.imbalance;
+    let bytes = own * i.arch.top_k * i.arch.expert_width() * i.element_bytes() * i.imbalance;
     // Expert groups have their own order of ranks, with `etp` instead of `tp` innermost (Megatron-Core,
     // `expert_decoder_rank_generator`; torchtitan folds the ranks of data, context and tensor parallelism). Their ranks
     // are neighbors therefore, whatever `tp` is.
@@ -168,7 +168,7 @@ pub(super) fn pipeline_hop_seconds(i: &TrainingInput, f: &Fabric) -> (f64, f64) 
         return (0.0, 0.0);
     }
     // Each tensor-parallel rank sends its share, and the receivers all-gather it (arXiv 2104.04473, section 4.1).
-    let bytes = i.micro * i.seq / i.cp * i.arch.hidden * 2.0 / i.tp;
+    let bytes = i.micro * i.seq / i.cp * i.arch.hidden * i.element_bytes() / i.tp;
     let each = i.tp * i.cp * i.dp;
     let near = coll::point_to_point(f, bytes, true);
     if each * i.pp <= i.domain {
@@ -198,7 +198,7 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, [params, trained]: [f64; 2], g: 
         return;
     }
     let gradients = trained * i.reduced_bytes();
-    let bytes = i.packed_bytes.unwrap_or(2.0);
+    let bytes = i.gathered_bytes();
     let (weights, updated) = (params * bytes, trained * bytes);
     match i.sharding {
         Sharding::None => out.per_step += coll::all_reduce(f, g, gradients),

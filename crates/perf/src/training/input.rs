@@ -384,6 +384,19 @@ impl TrainingInput {
         self.shard.map_or(ranks, |shard| ranks.min(f64::from(shard)))
     }
 
+    /// Bytes of an activation, or of a weight as it is gathered: those of the GEMMs' format, or 16 bit if that is
+    /// narrower.
+    #[must_use]
+    pub fn element_bytes(&self) -> f64 {
+        self.precision.bytes().max(2.0)
+    }
+
+    /// Bytes of a weight as it is sent between ranks.
+    #[must_use]
+    pub fn gathered_bytes(&self) -> f64 {
+        self.packed_bytes.unwrap_or(self.element_bytes())
+    }
+
     /// Bytes of a gradient as it is reduced over the data-parallel ranks.
     #[must_use]
     pub fn reduced_bytes(&self) -> f64 {

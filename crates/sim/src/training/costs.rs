@@ -144,9 +144,11 @@ impl Costs {
                 passes::chunk(&blocks, around, layers, &traffic)
             })
             .collect();
-        // Gradients are reduced in their own format; weights are gathered in 16 bit.
+        // Gradients are reduced in their own format. Only trained weights change, but shards are gathered whole.
+        let gradients = i.reduced_bytes() * i.trained;
+        let weights = i.gathered_bytes() * if i.sharding == Sharding::Zero3 { 1.0 } else { i.trained };
         let reduced = match i.persistent_sharding() {
-            Sharding::Zero1 => i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9),
+            Sharding::Zero1 => gradients / (gradients + weights).max(1e-9),
             // The gradients of each micro-batch are reduced in its backward pass.
             Sharding::Zero2 => 0.0,
             Sharding::None | Sharding::Zero3 => 1.0,
@@ -291,9 +293,10 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     let fabric = comm::fabric(i, c);
     // Passes of a mixture: forward, backward, and recomputation.
     let passes = 2.0 + plan.recomputed_mlps();
-    // Fully sharded weights are sent twice, in 16 bit; gradients once.
+    // Fully sharded weights are sent twice, gradients once.
+    let gathered = i.gathered_bytes();
     let weights = match i.persistent_sharding() {
-        Sharding::Zero3 => 2.0 / (4.0 + i.reduced_bytes() * i.trained),
+        Sharding::Zero3 => gathered / (2.0 * gathered + i.reduced_bytes() * i.trained),
         _ => 0.0,
     };
     let per_layer = per_micro / layers.max(1e-9);

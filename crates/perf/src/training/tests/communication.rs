@@ -117,3 +117,39 @@ fn context_parallel_ranks_exchange_keys_and_values_as_attention_reads_them() {
     let [eight, four] = [8, 4].map(|kv| exchange(heads(kv), 8, ContextExchange::AllGather));
     assert_eq!(eight, four);
 }
+
+#[test]
+fn transfers_in_32_bit_take_twice_the_bytes_of_those_in_16_bit() {
+    let c = Constants::default();
+    let software = Software {
+        overlap_data: false,
+        overlap_parameters: false,
+        overlap_pipeline: false,
+        overlap_experts: false,
+        ..Software::default()
+    };
+    let spread = spread_mixtral(1, 8);
+    let base = TrainingInput { global: 64.0, reduce_bytes: Some(4.0), software, ..spread };
+    let sharded = TrainingInput { arch: Architecture::default(), ep: Count::ONE, sharding: Sharding::Zero3, ..base };
+    let two = Count::new(2);
+    let half = Count::new(32);
+    let split = |i: TrainingInput| TrainingInput { dp: half, ..i };
+    let cases: [(TrainingInput, fn(&TimeBreakdown) -> f64, f64); 5] = [
+        // Two gathers, and a reduction in 32 bit.
+        (sharded, |t| t.data_parallel, 12.0 / 8.0),
+        (base, |t| t.expert_parallel, 2.0),
+        (split(TrainingInput { tp: two, ..base }), |t| t.tensor_parallel, 2.0),
+        (
+            split(TrainingInput { cp: two, context_exchange: ContextExchange::AllGather, ..base }),
+            |t| t.context_parallel,
+            2.0,
+        ),
+        (split(TrainingInput { pp: two, ..base }), |t| t.pipeline_transfer, 2.0),
+    ];
+    for (i, part, expected) in cases {
+        let at = |precision| part(&estimate(&TrainingInput { precision, ..i }, &c).time);
+        let ratio = at(Precision::Tf32) / at(Precision::Bf16);
+        // A part of the time is latency.
+        assert!((ratio / expected - 1.0).abs() < 0.1, "{ratio} {expected}");
+    }
+}
