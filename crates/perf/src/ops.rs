@@ -5,6 +5,7 @@
 
 use crate::arch::{Architecture, Attention, Head};
 use crate::roofline::Gemm;
+use crate::traits::TokenSplit;
 use atlas_core::count::Count;
 use atlas_core::math;
 
@@ -160,8 +161,8 @@ pub struct Slice {
     pub tp: f64,
     /// Whether norms, residuals and dropout are also split over the tensor-parallel ranks.
     pub sequence_parallel: bool,
-    /// Whether tokens are routed on the tensor-parallel ranks that hold them under sequence parallelism.
-    pub routes_own_tokens: bool,
+    /// What tensor-parallel ranks compute for their own tokens only under sequence parallelism.
+    pub token_split: TokenSplit,
     /// Expert-parallel ranks.
     pub ep: f64,
     /// Tensor-parallel ranks inside an expert.
@@ -186,7 +187,7 @@ impl Default for Slice {
             sequences: 1.0,
             tp: 1.0,
             sequence_parallel: false,
-            routes_own_tokens: true,
+            token_split: TokenSplit::Routing,
             ep: 1.0,
             etp: 1.0,
             imbalance: 1.0,
@@ -216,8 +217,10 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
             list.push(OpName::Rotary, Work::Traffic { bytes: 2.0 * t * n * b }, 2.0);
         }
         Attention::Latent { q_rank, kv_rank, nope, rope, value, direct, .. } => {
-            // The compressions are small and computed on every tensor-parallel rank.
-            push_gemm(list, OpName::QueryKeyValue, t, q_rank.unwrap_or(Count::ZERO) + kv_rank + rope, h);
+            // The compressions are small, and computed on every tensor-parallel rank unless tokens are split.
+            let splits = s.sequence_parallel && s.token_split == TokenSplit::RoutingAndCompressions;
+            let own = if splits { t / s.tp } else { t };
+            push_gemm(list, OpName::QueryKeyValue, own, q_rank.unwrap_or(Count::ZERO) + kv_rank + rope, h);
             push_gemm(list, OpName::QueryKeyValue, t, a.q_width() / s.tp, a.query_source());
             let heads = a.heads / s.tp;
             if direct {
@@ -338,7 +341,8 @@ fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     // Tokens are split over the tensor-parallel ranks before dispatch.
     let own = if s.sequence_parallel { t / s.tp } else { t };
     list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
-    push_gemm(list, OpName::Router, if s.routes_own_tokens { own } else { t }, f64::from(a.experts), h);
+    let routed = if s.token_split == TokenSplit::Norms { t } else { own };
+    push_gemm(list, OpName::Router, routed, f64::from(a.experts), h);
     // Top-k, sort, permute and unpermute: every routed copy is written and read twice.
     let e = a.expert_width();
     if a.moe_hidden.is_some() {

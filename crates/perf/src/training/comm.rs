@@ -29,7 +29,7 @@ fn reduces(i: &TrainingInput, kind: BlockKind) -> bool {
 }
 
 /// Time of the tensor-parallel collectives of one block in one pass, s: an all-reduce (arXiv 1909.08053). With sequence
-/// parallelism, it becomes a reduce-scatter and an all-gather of the same volume.
+/// parallelism, it becomes a reduce-scatter and an all-gather, usually of the same volume.
 #[must_use]
 pub fn reduction(i: &TrainingInput, f: &Fabric, block: &Block) -> f64 {
     if !reduces(i, block.kind) {
@@ -37,11 +37,25 @@ pub fn reduction(i: &TrainingInput, f: &Fabric, block: &Block) -> f64 {
     }
     let f = &f.among(f64::from(i.tp));
     let g = Group::strided(f64::from(i.tp), 1.0, i.domain);
-    let bytes = block.slice.tokens * i.arch.hidden * i.element_bytes();
+    let element = block.slice.tokens * i.element_bytes();
+    let output = element * i.arch.hidden;
     if i.sequence_parallel {
-        coll::all_gather(f, g, bytes) + coll::reduce_scatter(f, g, bytes)
+        coll::all_gather(f, g, element * gathered_width(i, block.kind)) + coll::reduce_scatter(f, g, output)
     } else {
-        coll::all_reduce(f, g, bytes)
+        coll::all_reduce(f, g, output)
+    }
+}
+
+/// Elements of a token that a block gathers under sequence parallelism: its input, or what latent attention computes of
+/// it on the rank that holds the token (Megatron-Core from 0.14, `MLASelfAttention.linear_kv_down_proj`).
+fn gathered_width(i: &TrainingInput, kind: BlockKind) -> f64 {
+    match i.arch.attention {
+        Attention::Latent { q_rank, kv_rank, rope, .. }
+            if kind == BlockKind::Attention && i.software.token_split == TokenSplit::RoutingAndCompressions =>
+        {
+            q_rank.unwrap_or(i.arch.hidden) + kv_rank + rope
+        }
+        _ => f64::from(i.arch.hidden),
     }
 }
 

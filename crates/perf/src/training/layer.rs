@@ -10,7 +10,6 @@ use crate::ops;
 use crate::ops::{Op, OpList, OpName, Slice, Work};
 use crate::roofline;
 use crate::roofline::{FusedAttention, Gemm};
-use crate::traits::TokenSplit;
 use atlas_core::count::Count;
 
 /// Time of a layer, and its kernel launches and recomputed FLOPs.
@@ -377,7 +376,7 @@ pub fn slice(i: &TrainingInput) -> Slice {
         sequences: i.micro,
         tp: f64::from(i.tp),
         sequence_parallel: i.sequence_parallel,
-        routes_own_tokens: i.software.token_split != TokenSplit::Norms,
+        token_split: i.software.token_split,
         ep: f64::from(i.ep),
         etp: f64::from(i.etp),
         imbalance: i.imbalance,

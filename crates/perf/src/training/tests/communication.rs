@@ -153,3 +153,20 @@ fn transfers_in_32_bit_take_twice_the_bytes_of_those_in_16_bit() {
         assert!((ratio / expected - 1.0).abs() < 0.1, "{ratio} {expected}");
     }
 }
+
+#[test]
+fn ranks_that_compress_their_own_tokens_compute_and_gather_less() {
+    let c = Constants::default();
+    let arch = Architecture::deepseek_v3();
+    let base = TrainingInput { arch, mtp_layers: Count::ZERO, ..spread_mixtral(8, 8) };
+    let of = |token_split| TrainingInput { software: Software { token_split, ..base.software }, ..base };
+    let [all, own] = [TokenSplit::Routing, TokenSplit::RoutingAndCompressions].map(of);
+    // One product of 7168 x 2112 on an eighth of the tokens.
+    let flops = |i: &TrainingInput| blocks(i).map(|block| block.share * block.operators(i).flops()).sum::<f64>();
+    let saved = 7.0 / 8.0 * 2.0 * base.seq * 7168.0 * 2112.0;
+    assert!(((flops(&all) - flops(&own)) / saved - 1.0).abs() < 1e-6, "{} {saved}", flops(&all) - flops(&own));
+    // Attention gathers 2112 instead of 7168 elements; three more collectives are of the hidden state.
+    let tensor = |i: &TrainingInput| comm::tensor(i, &c, &comm::fabric(i, &c), Plan::NONE);
+    let expected = (3.0 + 2112.0 / 7168.0) / 4.0;
+    assert!((tensor(&own) / tensor(&all) / expected - 1.0).abs() < 0.02, "{}", tensor(&own) / tensor(&all));
+}
