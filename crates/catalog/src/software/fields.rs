@@ -62,6 +62,7 @@ word_values! {
     Regather: Regather::WORDS;
     ShardCopies: ShardCopies::WORDS;
     TokenSplit: TokenSplit::WORDS;
+    ExpertSplit: ExpertSplit::WORDS;
     Accumulation: Accumulation::WORDS;
     Batching: Batching::WORDS;
     DecodeAttention: DecodeAttention::WORDS;
@@ -281,6 +282,7 @@ section! {
         shard_copies: ShardCopies, "what fully sharded training copies on the compute stream";
         sequence_parallel: bool, "sequence parallelism with tensor parallelism, by default";
         token_split: TokenSplit, "what tensor-parallel ranks compute for their own tokens";
+        expert_split: ExpertSplit, "tensor-parallel ranks that share an expert, by default";
         int8: bool, "GEMMs can run in int8";
         accumulation: Accumulation, "how gradient accumulation works";
     }

@@ -284,6 +284,12 @@ fn default_and_tuned_traits_match_the_software_documentation() {
     assert_eq!(bridge.default.gradient_sums, GradientSums::Fused, "from the base");
     let titan = training("torchtitan", &H100).default;
     assert_eq!(titan.regather, Regather::OnceUnderPipeline);
+    let split = |software| training(software, &H100).tuned.expert_split;
+    for like_tensors in ["megatron-core@0.6.0", "megatron-core", "nemo", "primus", "maxtext"] {
+        assert_eq!(split(like_tensors), ExpertSplit::TensorParallel, "{like_tensors}");
+    }
+    assert_eq!(split("megatron-bridge"), ExpertSplit::Whole);
+    assert_eq!(split("torchtitan"), ExpertSplit::WithoutExpertParallel);
     assert_eq!((titan.sharding, titan.most_sharding_with_pipeline), (Sharding::Zero3, Sharding::Zero3));
     assert_eq!(training("deepspeed", &H100).default.most_sharding_with_pipeline, Sharding::Zero1);
     assert!(resolve("vllm", SoftwareKind::Serving, &H100).unwrap().training.is_none());

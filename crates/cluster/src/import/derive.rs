@@ -1,5 +1,9 @@
 //! Derives values from the stated ones (counts, data parallelism, batches), and detects configurations that cannot run.
 
+use atlas_catalog::accelerator::Peaks;
+use atlas_catalog::software::{self, AcceleratorClass, SoftwareKind};
+use atlas_core::count::Count;
+
 use super::fields::{Fields, ReadFields};
 use super::names;
 use crate::import::Field;
@@ -150,15 +154,26 @@ fn data_parallel(out: &mut ReadFields) {
     if let Some(ep) = f.int(Field::Ep).filter(|n| *n > 1) {
         let pp = f.int(Field::Pp).unwrap_or(1).max(1);
         let megatron = framework.contains("megatron") || framework == "nemo";
-        let etp = f.int(Field::Etp).filter(|n| *n > 0).unwrap_or(1);
+        let tp = f.int(Field::Tp).filter(|n| *n > 0).unwrap_or(1);
+        let etp = f.int(Field::Etp).filter(|n| *n > 0).unwrap_or_else(|| expert_tensor_ranks(framework, tp, ep));
         let need = ep.saturating_mul(pp).saturating_mul(etp);
         if megatron && all % need != 0 {
             let at = f.at(Field::Ep);
-            out.conflict(format!("{all} accelerators are not a multiple of ep*pp = {need}"), at);
+            let product = if etp > 1 { "ep*etp*pp" } else { "ep*pp" };
+            out.conflict(format!("{all} accelerators are not a multiple of {product} = {need}"), at);
             return;
         }
     }
     out.fields.set_implied(Field::Dp, dp, at);
+}
+
+/// Tensor-parallel ranks within an expert if the files state none: the default of the software.
+fn expert_tensor_ranks(framework: &str, tp: i64, ep: i64) -> i64 {
+    let class = AcceleratorClass { vendor: "", generation: "", memory_gb: 0.0, formats: Peaks::default() };
+    let found = software::resolve(framework, SoftwareKind::Training, &class).ok().and_then(|found| found.training);
+    let count = |number: i64| u32::try_from(number).map_or(Count::MAX, Count::new);
+    let ranks = found.unwrap_or_default().tuned.expert_split.ranks(count(tp), count(ep));
+    i64::from(ranks.get())
 }
 
 fn batches(out: &mut ReadFields) {

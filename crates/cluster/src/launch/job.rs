@@ -409,7 +409,7 @@ fn training(scenario: &Scenario, parts: &Parts, options: &Options) -> Training {
         vpp: count(plan.vpp.unwrap_or(Count::ONE)),
         cp: count(plan.cp.unwrap_or(Count::ONE)),
         ep: if moe { count(plan.ep.unwrap_or(Count::ONE)) } else { 1 },
-        etp: count(plan.etp.unwrap_or(Count::ONE)),
+        etp: count(scenario.expert_tensor_ranks(phase)),
         dp: count(phase.shape.dp),
         sequence_parallel: scenario.sequence_parallel(phase),
         micro: count(scenario.micro(phase)),

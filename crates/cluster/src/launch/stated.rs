@@ -28,7 +28,7 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
     let training = [
         (Knob::Vpp, many(plan.vpp)),
         (Knob::Cp, many(plan.cp)),
-        (Knob::Etp, many(plan.etp)),
+        (Knob::Etp, plan.etp.is_some_and(|ranks| ranks > Count::ONE || phase.shape.tp > Count::ONE)),
         (Knob::CpCommType, many(plan.cp) && plan.cp_comm_type.is_some_and(|kind| kind != ContextExchange::Ring)),
         (Knob::MtpLayers, some(plan.mtp_layers)),
         (Knob::Sp, plan.sp.is_some()),

@@ -35,6 +35,20 @@ fn expert_parallelism_that_does_not_fit_the_world_is_a_conflict() {
 }
 
 #[test]
+fn experts_are_split_over_tensor_parallel_ranks_unless_the_software_does_not() {
+    let script = |etp: &str| {
+        format!(
+            "#!/bin/bash\ntorchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --tensor-model-parallel-size 4 \
+             --expert-model-parallel-size 4 --num-experts 8 {etp}\n"
+        )
+    };
+    let four = read("moe.sh", &script(""));
+    assert_eq!(four.conflicts.len(), 1);
+    assert!(four.conflicts[0].text.ends_with("ep*etp*pp = 16"), "{}", four.conflicts[0].text);
+    expect(&read("moe.sh", &script("--expert-tensor-parallel-size 1")), &json!({ "ep": 4, "etp": 1, "dp": 2 }));
+}
+
+#[test]
 fn bridge_recipe_determines_model_and_precision() {
     let i = read(
         "b.sh",

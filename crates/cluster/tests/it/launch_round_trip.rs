@@ -209,7 +209,9 @@ fn lost(tool: Tool, target: &str, workload: &str, set: &[(&str, &str)]) -> Vec<S
     };
     let launch = launch::files(&parts, &scenario, &options).unwrap();
     let (_, back) = read_back(&library, &launch).unwrap();
-    let differ = set.iter().filter_map(|(name, _)| {
+    // A setting that the scripts omit must be the default that the import assumes.
+    let omitted = (tool.trains() && scenario.base.plan.etp.is_none()).then_some("etp");
+    let differ = set.iter().map(|(name, _)| *name).chain(omitted).filter_map(|name| {
         let knob = Knob::named(name).unwrap();
         let (requested, got) = (scenario.get(knob), back.get(knob));
         (requested != got).then(|| format!("{}: {name}: {requested} became {got}", tool.name()))
@@ -271,5 +273,19 @@ fn stated_knobs_come_back_from_launch_scripts() {
         ("overlap_tensor", "on"),
     ];
     all.extend(lost(Tool::MegatronLm, "h100-sxm-128", "llama3.1-70b-train", &training));
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+#[test]
+fn experts_split_over_tensor_parallel_ranks_come_back_from_launch_scripts() {
+    let layout = [("pp", "4"), ("vpp", "1"), ("tp", "4"), ("ep", "2"), ("dp", "4")];
+    let mut all = Vec::new();
+    for tool in [Tool::MegatronLm, Tool::MegatronBridge, Tool::Primus, Tool::Torchtitan] {
+        for etp in ["1", "4"] {
+            all.extend(lost(tool, "h100-sxm-64", "mixtral-8x7b-train", &[&layout[..], &[("etp", etp)]].concat()));
+        }
+        // The default of the software.
+        all.extend(lost(tool, "h100-sxm-64", "mixtral-8x7b-train", &layout));
+    }
     assert!(all.is_empty(), "{}", all.join("\n"));
 }

@@ -132,10 +132,9 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "etp"],
-        "tensor-parallel ranks within an expert",
+        "tensor-parallel ranks within an expert; default: that of the software (tp or 1)",
     )
     .slot(count!(etp))
-    .with_default(1.0)
     .with_file_bounds(1.0, 1e6)
     .training()
     .hardware_modeling(),

@@ -1,5 +1,6 @@
 //! Traits of training software.
 
+use atlas_core::count::Count;
 use atlas_core::plan::{CpuOffload, Recompute, Sharding};
 
 use super::{AttentionKernel, ExpertExchange, ExpertProducts, Routing, StepLaunch, words};
@@ -78,6 +79,16 @@ words! {
         OncePerStep = "once-per-step",
     }
 
+    /// How many tensor-parallel ranks share an expert unless the number is stated.
+    ExpertSplit {
+        /// All tensor-parallel ranks.
+        TensorParallel = "tensor-parallel",
+        /// All tensor-parallel ranks without expert parallelism, else one: expert-parallel ranks hold whole experts.
+        WithoutExpertParallel = "without-expert-parallel",
+        /// One.
+        Whole = "whole",
+    }
+
     /// What fully sharded training copies on the stream that computes, besides communicating on others.
     ShardCopies {
         /// Nothing: weights are gathered where layers read them, and gradients reduced where layers write them.
@@ -141,6 +152,18 @@ impl MicroBatchOverlap {
             MicroBatchOverlap::Never => false,
             MicroBatchOverlap::Interleaved => vpp > 1.0,
             MicroBatchOverlap::Always => true,
+        }
+    }
+}
+
+impl ExpertSplit {
+    /// Number of ranks that share an expert, with `tp` tensor-parallel and `ep` expert-parallel ranks.
+    #[must_use]
+    pub fn ranks(self, tp: Count, ep: Count) -> Count {
+        match self {
+            ExpertSplit::TensorParallel => tp,
+            ExpertSplit::WithoutExpertParallel if ep <= 1.0 => tp,
+            ExpertSplit::WithoutExpertParallel | ExpertSplit::Whole => Count::ONE,
         }
     }
 }
@@ -247,6 +270,8 @@ pub struct TrainingTraits {
     pub sequence_parallel: bool,
     /// What tensor-parallel ranks compute for their own tokens only under sequence parallelism.
     pub token_split: TokenSplit,
+    /// How many tensor-parallel ranks share an expert by default.
+    pub expert_split: ExpertSplit,
     /// int8 matrix multiplications are supported.
     pub int8: bool,
     /// How a global batch that exceeds the micro-batches of all ranks is handled by default.
@@ -287,6 +312,7 @@ impl Default for TrainingTraits {
             shard_copies: ShardCopies::None,
             sequence_parallel: true,
             token_split: TokenSplit::Routing,
+            expert_split: ExpertSplit::WithoutExpertParallel,
             int8: false,
             accumulation: Accumulation::MicroBatches,
         }
@@ -296,6 +322,15 @@ impl Default for TrainingTraits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn experts_are_split_like_other_layers_or_not_at_all() {
+        let (four, one) = (Count::new(4), Count::ONE);
+        let ranks = |split: ExpertSplit| [one, four].map(|ep| split.ranks(four, ep));
+        assert_eq!(ranks(ExpertSplit::TensorParallel), [four, four]);
+        assert_eq!(ranks(ExpertSplit::WithoutExpertParallel), [four, one]);
+        assert_eq!(ranks(ExpertSplit::Whole), [one, one]);
+    }
 
     #[test]
     fn overlap_applies_by_sharding_and_chunks_and_sums_fuse_by_precision() {

@@ -64,6 +64,7 @@ impl Scenario {
             Knob::LastLayers => number(plan.last_layers.map_or_else(|| stage_layers(self, shape.pp - 1.0), f64::from)),
             Knob::Dp => number(self.base.decode_layout().dp),
             Knob::Ep => number(self.base.decode_layout().ep),
+            Knob::Etp => number(self.expert_tensor_ranks(&self.base)),
             Knob::Sp => Setting::Toggle(self.sequence_parallel(&self.base)),
             Knob::Sharding => word(self.sharding(&self.base).name()),
             Knob::Prompt => number(shape.prompt),

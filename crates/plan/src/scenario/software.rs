@@ -397,6 +397,16 @@ impl Scenario {
         phase.plan.sp.unwrap_or(self.active_software.training.sequence_parallel && phase.shape.tp > 1.0)
     }
 
+    /// Tensor-parallel ranks within an expert. By default as many as the software uses.
+    #[must_use]
+    pub fn expert_tensor_ranks(&self, phase: &Phase) -> Count {
+        if !self.model.is_some_and(|model| model.is_moe()) {
+            return Count::ONE;
+        }
+        let usual = || self.active_software.training.expert_split.ranks(phase.shape.tp, phase.ep());
+        phase.plan.etp.unwrap_or_else(usual)
+    }
+
     /// Attention kernel in training.
     #[must_use]
     pub fn attention_kernel(&self, phase: &Phase) -> AttentionKernel {

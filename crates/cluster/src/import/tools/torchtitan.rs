@@ -51,6 +51,7 @@ pub(crate) fn sections(doc: &Node, out: &mut ReadFields) {
         ],
     );
     out.int_at(Field::Cp, doc, &["parallelism.context_parallel_degree", "experimental.context_parallel_degree"]);
+    out.int_at(Field::Etp, doc, &["parallelism.expert_tensor_parallel_degree"]);
     out.int_at(Field::Ep, doc, &["parallelism.expert_parallel_degree", "experimental.expert_parallel_degree"]);
     out.int_at(
         Field::DpReplicate,

@@ -80,7 +80,8 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     if t.ep > 1 {
         a.put("--expert-model-parallel-size", t.ep);
     }
-    if t.etp > 1 {
+    // Without the flag, experts are split over all tensor-parallel ranks.
+    if t.etp != t.tp && job.transformer.experts.is_some() {
         a.put("--expert-tensor-parallel-size", t.etp);
     }
     a.put_switch("--sequence-parallel", t.sequence_parallel);

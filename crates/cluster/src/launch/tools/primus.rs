@@ -62,7 +62,8 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
     }
     put("context_parallel_size", t.cp.into());
     put("expert_model_parallel_size", t.ep.into());
-    if t.etp > 1 {
+    // Without the key, experts are split over all tensor-parallel ranks.
+    if t.etp != t.tp && job.transformer.experts.is_some() {
         put("expert_tensor_parallel_size", t.etp.into());
     }
     put("sequence_parallel", t.sequence_parallel.into());

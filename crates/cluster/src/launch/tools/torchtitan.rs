@@ -132,7 +132,12 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         }
     }
     k.put("parallelism.context_parallel_degree", t.cp).put("parallelism.expert_parallel_degree", t.ep);
-    if t.etp > 1 {
+    // `ParallelDims` asserts this; without expert parallelism, torchtitan splits experts over all tensor-parallel ranks.
+    let (whole, split) = (t.etp == 1, t.etp == t.tp);
+    if job.transformer.experts.is_some() && !(split || whole && t.ep > 1) {
+        let why = "torchtitan splits experts over tp ranks or, with expert parallelism, not at all";
+        draft.reject("etp", why);
+    } else if t.etp > 1 {
         k.put("parallelism.expert_tensor_parallel_degree", t.etp);
     }
     if t.ep > 1 {

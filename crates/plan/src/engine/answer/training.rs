@@ -67,7 +67,7 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
         cp,
         context_exchange: plan.cp_comm_type.unwrap_or(ContextExchange::Ring),
         ep: if arch.is_moe() { phase.ep() } else { Count::ONE },
-        etp: plan.etp.unwrap_or(Count::ONE),
+        etp: scenario.expert_tensor_ranks(phase),
         sequence_parallel: scenario.sequence_parallel(phase),
         sharding,
         reshard: Some(match traits.regather {
