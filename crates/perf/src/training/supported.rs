@@ -82,6 +82,14 @@ pub enum Unsupported {
         /// Tensor-parallel times context-parallel ranks.
         ranks: f64,
     },
+    /// The ranks of a stage cannot be divided into groups that hold all experts.
+    #[error("{ranks} ranks of a stage (tp x cp x dp) cannot be divided into groups of {group} (ep x etp)")]
+    ExpertRanks {
+        /// Ranks of a stage.
+        ranks: f64,
+        /// Ranks that hold all experts of a layer.
+        group: f64,
+    },
     /// There are more chunks than layers, even if the first and the last chunk have none.
     #[error("{layers} layers are too few for {chunks} chunks; reduce pp or vpp")]
     Chunks {
@@ -134,6 +142,11 @@ fn divisions(i: &TrainingInput) -> Result<(), Unsupported> {
     };
     if i.arch.patch.is_none() && i.seq % chunks != 0.0 {
         return Err(Unsupported::IndivisibleSequence { tokens: i.seq, parts: chunks, of });
+    }
+    // Megatron-Core (parallel_state.py) asserts that the world size is divisible by etp × ep × pp.
+    let (ranks, group) = (i.tp * i.cp * i.dp, i.ep * i.etp);
+    if i.arch.is_moe() && ranks % group != 0.0 {
+        return Err(Unsupported::ExpertRanks { ranks, group });
     }
     let ranks = i.copies() * i.dp * i.cp;
     match i.shard.filter(|_| i.sharding != Sharding::None) {
@@ -287,6 +300,23 @@ mod tests {
             assert_eq!(supported(&i), if fits { Ok(()) } else { groups });
             assert_eq!(supported(&TrainingInput { sharding: Sharding::None, ..i }), Ok(()));
         }
+    }
+
+    #[test]
+    fn all_experts_need_ranks_of_a_stage() {
+        let arch = Architecture { experts: Count::new(8), top_k: Count::new(2), ..Architecture::default() };
+        let at = |tp, dp, ep, etp| {
+            let [tp, dp, ep, etp] = [tp, dp, ep, etp].map(Count::new);
+            supported(&TrainingInput { arch, tp, dp, ep, etp, ..TrainingInput::default() })
+        };
+        let refused = |ranks, group| Err(Unsupported::ExpertRanks { ranks, group });
+        assert_eq!(at(1, 8, 8, 1), Ok(()));
+        assert_eq!(at(1, 4, 8, 1), refused(4.0, 8.0));
+        assert_eq!(at(1, 12, 8, 1), refused(12.0, 8.0));
+        assert_eq!(at(4, 2, 8, 1), Ok(()));
+        assert_eq!(at(4, 4, 8, 4), refused(16.0, 32.0));
+        let dense = TrainingInput { dp: Count::new(4), ep: Count::new(8), ..TrainingInput::default() };
+        assert_eq!(supported(&dense), Ok(()));
     }
 
     #[test]

@@ -379,6 +379,13 @@ fn indivisible(case: &Case<'_>, what: &str) -> CandidateValues {
             let shard = case.number(Knob::Shard);
             vec![(Knob::Shard, divisors(case.dp * case.cp, shard, case.dp * case.cp))]
         }
+        "ranks of a stage in groups of ep x etp" => {
+            let ranks = case.number(Knob::Tp) * case.cp * case.dp;
+            vec![
+                (Knob::Etp, vec![Setting::Number(1.0)]),
+                (Knob::Ep, divisors(ranks, case.ep, f64::from(case.arch.experts))),
+            ]
+        }
         "layers" => vec![(Knob::Vpp, halved(case.vpp)), (Knob::Pp, halved(case.pp))],
         what => {
             let groups = what == "micro-batches of interleaved stages";

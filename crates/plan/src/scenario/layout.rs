@@ -96,8 +96,12 @@ impl Scenario {
         let replica = trial.shape.tp * trial.shape.pp * trial.groups();
         trial.shape.dp = phase.plan.dp.unwrap_or(Count::floor(have / replica));
         let fits = trial.shape.dp >= 1.0 && trial.shape.dp * replica <= have;
-        // Experts are distributed over the ranks of one stage.
-        let spread = ranks.ep <= trial.shape.tp * trial.groups() * trial.shape.dp;
+        // Experts are distributed over the ranks of one stage. Replicas that are not stated are rounded down.
+        let group = self.replicas_per_expert_group(&trial);
+        let spread = match phase.plan.dp {
+            Some(dp) => dp % group == 0.0,
+            None => trial.shape.dp >= group,
+        };
         let input = training::input(self, &trial).filter(|_| fits && spread && self.software_supports(&trial))?;
         let memory = training_memory(&input, &Constants::default(), input.recompute);
         Some(memory.weights + memory.gradients + memory.optimizer)
@@ -137,19 +141,34 @@ impl Scenario {
         }
     }
 
+    /// Fewest replicas whose ranks of a stage hold all experts of a layer. Only multiples of them are possible.
+    fn replicas_per_expert_group(&self, phase: &Phase) -> Count {
+        if phase.shape.mode != Mode::Training || !self.model.is_some_and(|model| model.is_moe()) {
+            return Count::ONE;
+        }
+        let group = Count::floor(phase.ep() * self.expert_tensor_ranks(phase)).max(Count::ONE).get();
+        let ranks = Count::floor(phase.shape.tp * phase.groups()).max(Count::ONE).get();
+        Count::new(group / greatest_common_divisor(group, ranks))
+    }
+
     /// Sets the number of replicas, if it is not stated, to fill the target, or somewhat less if that divides a stated
     /// global batch.
     fn default_replicas(&mut self) {
         let microbatch = self.microbatch;
         let accumulates = self.micro_stated || self.active_software.training.accumulation == Accumulation::MicroBatches;
         let have = self.accelerators() * self.machine.as_ref().map_or(1.0, |machine| machine.dies);
-        for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
+        let multiples: Vec<Count> = std::iter::once(&self.base)
+            .chain(&self.phases)
+            .map(|phase| self.replicas_per_expert_group(phase))
+            .collect();
+        for (phase, group) in self.all_phases().zip(multiples).filter(|(phase, _)| phase.plan.dp.is_none()) {
             let groups = phase.groups();
             let replica = phase.shape.tp * phase.shape.pp * groups;
             let max_replicas = Count::floor((have - phase.dedicated_accelerators()) / replica).max(Count::ONE);
             let batch = phase.plan.global.filter(|_| accumulates && phase.shape.mode == Mode::Training);
+            let whole = Count::floor((max_replicas / group).floor() * group).nonzero().unwrap_or(max_replicas);
             phase.shape.dp =
-                batch.and_then(|global| dividing(max_replicas, global, microbatch)).unwrap_or(max_replicas);
+                batch.and_then(|global| dividing(max_replicas, group, global, microbatch)).unwrap_or(whole);
         }
     }
 }
@@ -215,12 +234,20 @@ fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture, have: f6
         .unwrap_or((widest, Count::ONE))
 }
 
-/// Largest number of replicas up to `max_replicas`, with at most [`IDLE_REPLICAS`] idle, whose micro-batches divide the global
-/// batch.
-fn dividing(max_replicas: Count, global: Count, microbatch: Count) -> Option<Count> {
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+/// Largest multiple of `group` replicas up to `max_replicas`, with at most [`IDLE_REPLICAS`] idle, whose micro-batches
+/// divide the global batch.
+fn dividing(max_replicas: Count, group: Count, global: Count, microbatch: Count) -> Option<Count> {
     let min_replicas = Count::floor((f64::from(max_replicas) * (1.0 - IDLE_REPLICAS)).ceil()).max(Count::ONE).get();
-    let micro_batches = Count::from_exact(global / microbatch)?.nonzero()?.get();
-    let max_replicas = max_replicas.max(Count::ONE).get();
+    let micro_batches = Count::from_exact(global / microbatch)?.nonzero()?;
+    // From here on, counts are of groups.
+    let group = group.max(Count::ONE);
+    let micro_batches = Count::from_exact(micro_batches / group)?.get();
+    let max_replicas = Count::floor(max_replicas.max(Count::ONE) / group).nonzero()?.get();
+    let min_replicas = min_replicas.div_ceil(group.get());
     // Iterate over the replicas or over the micro-batches per replica, whichever are fewer: at most the square root of
     // all.
     let found = if max_replicas <= micro_batches / max_replicas {
@@ -229,7 +256,7 @@ fn dividing(max_replicas: Count, global: Count, microbatch: Count) -> Option<Cou
         let mut each = micro_batches.div_ceil(max_replicas)..=micro_batches / min_replicas;
         each.find(|each| micro_batches.is_multiple_of(*each)).map(|each| micro_batches / each)
     };
-    found.map(Count::new)
+    found.map(|groups| Count::new(groups * group.get()))
 }
 
 #[cfg(test)]
@@ -240,17 +267,18 @@ mod tests {
     fn replica_search_matches_brute_force_and_handles_maximum_counts() {
         for max_replicas in 1..70 {
             for global in 1..300 {
-                for micro in 1..4 {
+                for (micro, group) in [(1, 1), (2, 1), (3, 1), (1, 2), (2, 4), (1, 8)] {
                     let min_replicas = (f64::from(max_replicas) * (1.0 - IDLE_REPLICAS)).ceil() as u32;
                     let tried = (min_replicas.max(1)..=max_replicas)
                         .rev()
-                        .find(|dp| global % (dp * micro) == 0)
+                        .find(|dp| global % (dp * micro) == 0 && dp % group == 0)
                         .map(Count::new);
-                    assert_eq!(dividing(Count::new(max_replicas), Count::new(global), Count::new(micro)), tried);
+                    let [max, group, global, micro] = [max_replicas, group, global, micro].map(Count::new);
+                    assert_eq!(dividing(max, group, global, micro), tried);
                 }
             }
         }
-        assert_eq!(dividing(Count::MAX, Count::new(16_777_213), Count::ONE), None);
-        assert_eq!(dividing(Count::MAX, Count::MAX, Count::ONE), Some(Count::MAX));
+        assert_eq!(dividing(Count::MAX, Count::ONE, Count::new(16_777_213), Count::ONE), None);
+        assert_eq!(dividing(Count::MAX, Count::ONE, Count::MAX, Count::ONE), Some(Count::MAX));
     }
 }

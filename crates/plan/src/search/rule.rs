@@ -103,7 +103,7 @@ impl Rule {
             Rule::Heads => "tp divides the attention heads",
             Rule::Layers => "pp × vpp is at most the number of layers plus two empty ends",
             Rule::Software => "the software supports sharding, attention groups, expert ranks and pools",
-            Rule::Experts => "ep divides the experts and the ranks of a stage",
+            Rule::Experts => "ep divides the experts, ep × etp the ranks of a stage",
             Rule::Batch => "dp × micro divides the global batch",
             Rule::Rounds => "interleaved: pp divides the micro-batches",
             Rule::Redundant => "equivalent to another candidate",
@@ -138,7 +138,7 @@ impl Rule {
             // Within one stage in training, over the ranks of a replica in serving.
             Rule::Experts if training => {
                 divides(f64::from(ep), f64::from(model.experts))
-                    && divides(f64::from(ep), shape.tp * phase.groups() * shape.dp)
+                    && divides(ep * scenario.expert_tensor_ranks(phase), shape.tp * phase.groups() * shape.dp)
             }
             Rule::Experts => {
                 let fits = |layout: &Layout| {

@@ -285,6 +285,9 @@ fn refused(i: &TrainingInput, format: Format) -> Option<Verdict> {
         Unsupported::ShardGroups { ranks, shard } => {
             Verdict::Indivisible { what: "data-parallel ranks in groups of shard", of: ranks, by: shard }
         }
+        Unsupported::ExpertRanks { ranks, group } => {
+            Verdict::Indivisible { what: "ranks of a stage in groups of ep x etp", of: ranks, by: group }
+        }
         Unsupported::Interleaving { micro_batches, stages } => {
             Verdict::Indivisible { what: "micro-batches of interleaved stages", of: micro_batches, by: stages }
         }
