@@ -16,7 +16,7 @@ pub struct PeakStages<'a> {
     c: &'a Constants,
     levels: RecomputeLevels<'a>,
     first: StageMemory,
-    /// The first of the longest stages between the ends, if it is longer than the first stage.
+    /// The first of the longest stages between the ends, if it may hold more than the first stage.
     middle: Option<StageMemory>,
     /// `None` for a pipeline of one stage.
     last: Option<StageMemory>,
@@ -26,6 +26,8 @@ struct StageMemory {
     stage: Stage,
     /// Number of micro-batches in flight.
     in_flight: f64,
+    /// The stage of the opposite direction on the same device, with its micro-batches in flight.
+    opposite: Option<(Stage, f64)>,
     /// Layers per chunk.
     layers: f64,
     /// Memory other than activations.
@@ -37,12 +39,18 @@ impl<'a> PeakStages<'a> {
     pub fn of(i: &'a TrainingInput, c: &'a Constants) -> Self {
         let end = |number: f64| {
             let stage = Stage::of(i, number);
-            let held = in_flight(i, number);
             let layers = i.arch.depth() * stage.share / i.vpp.max(Count::ONE);
-            StageMemory { rest: non_activation_memory(i, c, &stage), in_flight: held, layers, stage }
+            let opposite = (i.copies() > 1.0).then(|| {
+                let number = i.pp - 1.0 - number;
+                (Stage::of(i, number), in_flight(i, number))
+            });
+            let rest = non_activation_memory(i, c, &stage);
+            StageMemory { rest, in_flight: in_flight(i, number), opposite, layers, stage }
         };
         let first = end(0.0);
-        let longer = |number: &f64| stage_layers(i, *number) > i.arch.depth() * first.stage.share + 1e-9;
+        // In a bidirectional pipeline, the first device has few micro-batches of the last stage.
+        let longer =
+            |number: &f64| i.copies() > 1.0 || stage_layers(i, *number) > i.arch.depth() * first.stage.share + 1e-9;
         let middle = longest_middle_stage(i).filter(longer).map(end);
         PeakStages { i, c, levels: RecomputeLevels::of(i), middle, last: (i.pp > 1.0).then(|| end(i.pp - 1.0)), first }
     }
@@ -162,9 +170,12 @@ impl<'a> PeakStages<'a> {
 
     /// Bytes of activations kept on `end`.
     fn activations(&self, end: &StageMemory, load: &ActivationLoad) -> f64 {
-        let encoded = if end.stage.is_first() { load.images } else { 0.0 };
-        let one = load.kept.as_ref().map_or(load.images, |kept| end.stage.kept_bytes(self.i, kept) + encoded);
-        end.in_flight * one * device_share(self.i.offload.activations)
+        let one = |stage: &Stage| {
+            let encoded = if stage.is_first() { load.images } else { 0.0 };
+            load.kept.as_ref().map_or(load.images, |kept| stage.kept_bytes(self.i, kept) + encoded)
+        };
+        let opposite = end.opposite.as_ref().map_or(0.0, |(stage, in_flight)| in_flight * one(stage));
+        (end.in_flight * one(&end.stage) + opposite) * device_share(self.i.offload.activations)
     }
 
     /// Memory of `end`.

@@ -3,7 +3,8 @@
 use super::{Schedule, TrainingInput};
 use atlas_core::count::Count;
 
-/// Number of micro-batches whose activations `stage` holds at the same time. For [`Schedule::ZeroBubble`] this is the
+/// Number of micro-batches whose activations `stage` holds at the same time, of one direction if they enter from both
+/// ends. For [`Schedule::ZeroBubble`] this is the
 /// minimum; see [`max_in_flight`].
 #[must_use]
 pub fn in_flight(i: &TrainingInput, stage: f64) -> f64 {
@@ -21,8 +22,9 @@ pub fn in_flight(i: &TrainingInput, stage: f64) -> f64 {
         // Later stages keep the inputs of weight gradients instead, so all stages use the same memory (arXiv
         // 2401.10241, section 2.2).
         Schedule::ZeroBubble | Schedule::ZeroBubble1p => of(0.0),
-        // Both directions together (arXiv 2412.19437, table 2).
-        Schedule::DualPipe => p + 1.0,
+        // Each direction is a pipeline of its own, with half of the micro-batches. A device has `stage` of one and
+        // `p - 1 - stage` of the other: `p + 1` micro-batches (arXiv 2412.19437, table 2).
+        Schedule::DualPipe => return of(stage).min(m / 2.0),
     };
     most.min(m)
 }
@@ -182,10 +184,12 @@ mod tests {
         assert_eq!(first(Schedule::OneForwardOneBackward, 4, 64.0), 8.0 * (1.0 + 7.0 / 32.0));
         assert_eq!(first(Schedule::AllForward, 1, 64.0), 64.0);
         assert_eq!(first(Schedule::ZeroBubble1p, 1, 64.0), 8.0);
+        assert_eq!(first(Schedule::DualPipe, 1, 64.0), 8.0);
         let last = |schedule, vpp| in_flight(&job(schedule, 8, vpp, 64.0), 7.0);
         assert_eq!(last(Schedule::OneForwardOneBackward, 1), 1.0);
         assert_eq!(last(Schedule::OneForwardOneBackward, 4), 25.0 / 4.0);
         assert_eq!(last(Schedule::ZeroBubble, 1), 8.0);
+        assert_eq!(last(Schedule::DualPipe, 1), 1.0);
         assert_eq!(max_in_flight(&job(Schedule::ZeroBubble, 8, 1, 64.0)), 15.0);
         assert_eq!(max_in_flight(&job(Schedule::ZeroBubble, 8, 1, 10.0)), 10.0);
     }

@@ -35,6 +35,23 @@ fn bidirectional_pipelines_need_even_stages_and_micro_batches() {
 }
 
 #[test]
+fn ends_of_a_bidirectional_pipeline_hold_one_micro_batch_of_the_last_stage() {
+    let c = Constants::default();
+    let base = staged(Schedule::DualPipe, 32.0);
+    let at = |mtp_layers| estimate(&TrainingInput { mtp_layers: Count::new(mtp_layers), ..base }, &c).memory;
+    let (none, one) = (at(0), at(1));
+    // 8 micro-batches of 4 layers of the first stage, and one of the 4 layers of the last, to which one layer is added.
+    let added = one.activations / none.activations - 1.0;
+    assert!((added * 36.0 - 1.0).abs() < 1e-6, "{added}");
+    // Devices between the ends hold 9 micro-batches of 5 layers, those at the ends 8 of 2 and one of 2.
+    let ends = Some(Count::new(2));
+    let uneven = TrainingInput { first_layers: ends, last_layers: ends, ..base };
+    let uneven = TrainingInput { arch: Architecture { layers: Count::new(34), ..base.arch }, ..uneven };
+    let uneven = estimate(&uneven, &c).memory;
+    assert!((uneven.activations / none.activations - 45.0 / 36.0).abs() < 1e-6 && uneven.logits == 0.0);
+}
+
+#[test]
 fn dualpipe_overlaps_expert_parallel_communication() {
     let c = Constants::default();
     let base = TrainingInput {

@@ -5,6 +5,7 @@ use super::super::schedule::orders;
 use super::*;
 use atlas_core::count::Count;
 use atlas_perf::training::ContextExchange;
+use atlas_perf::training::pipeline::in_flight;
 
 /// Largest difference between closed form and simulation over `systems`.
 fn worst(systems: &[TrainingInput]) -> (f64, String) {
@@ -47,15 +48,17 @@ fn bidirectional_pipelines_run_every_pass_once_and_in_order() {
         let system = from_both_ends(pp, m, pipelined());
         for (stage, order) in orders(&system, m as u32, 0.0).into_iter().enumerate() {
             assert_eq!(order.len() as f64, 3.0 * m, "{pp} {m} {stage}");
-            let mut flying: i32 = 0;
+            let mut flying = [0_i32; 2];
             for pass in &order {
-                flying += match pass.kind {
+                flying[pass.chunk as usize] += match pass.kind {
                     PassKind::Forward => 1,
                     PassKind::Weights => -1,
                     PassKind::Backward => 0,
                 };
-                // Table 2 of arXiv 2412.19437.
-                assert!(f64::from(flying) <= pp + 1.0, "{pp} {m} {stage}: {flying}");
+                // Table 2 of arXiv 2412.19437: pp + 1 micro-batches together.
+                let limits = [stage as f64, pp - 1.0 - stage as f64].map(|stage| in_flight(&system, stage));
+                let within = flying.iter().zip(limits).all(|(flying, limit)| f64::from(*flying) <= limit);
+                assert!(within && limits.iter().sum::<f64>() <= pp + 1.0, "{pp} {m} {stage}: {flying:?}");
                 let at = |kind| order.iter().position(|p| (p.kind, p.micro, p.chunk) == (kind, pass.micro, pass.chunk));
                 assert!(
                     at(PassKind::Forward) < at(PassKind::Backward) && at(PassKind::Backward) < at(PassKind::Weights)
