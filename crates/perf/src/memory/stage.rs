@@ -95,12 +95,20 @@ impl Stage {
         // The projections that join the embedding of a predicted token with the output of the previous layer.
         let joins = if self.number >= i.pp - 1.0 { i.mtp_layers * 2.0 * a.hidden * a.hidden } else { 0.0 };
         let dense = dense + joins;
+        // Multi-token prediction looks up embeddings of the predicted tokens. Unless the first stage is on the same
+        // device, the last one has a copy of the embedding besides the output layer (Megatron-Core, `GPTModel`).
+        let copied = self.place == StagePosition::Last && i.mtp_layers > 0.0 && i.copies() <= 1.0 && !a.tied;
+        let embedding = match self.place {
+            StagePosition::Middle => 0.0,
+            StagePosition::Last if copied => 2.0 * embedding(i),
+            StagePosition::First | StagePosition::Last => embedding(i),
+        };
         // The image encoder is part of the first stage.
         let images = i.images.filter(|_| self.number <= 0.0).map_or(0.0, |images| images.trained_params());
         LocalParams {
             dense: (dense + images) / i.tp,
             experts: self.moe * a.expert_params() / (i.ep * i.etp).max(1.0),
-            embedding: if self.place == StagePosition::Middle { 0.0 } else { embedding(i) },
+            embedding,
         }
     }
 

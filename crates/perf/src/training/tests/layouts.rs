@@ -86,6 +86,29 @@ fn mtp_layer_adds_one_layer_and_one_output_projection() {
 }
 
 #[test]
+fn multi_token_prediction_needs_an_embedding_on_the_last_stage() {
+    let c = Constants::default();
+    let at = |schedule, tied, mtp_layers| {
+        let base = staged(schedule, 32.0);
+        // A large vocabulary, so that the last stage holds most.
+        let arch = Architecture { vocab: Count::new(512_000), tied, ..base.arch };
+        let base = TrainingInput { arch, recompute: Recompute::Full, sharding: Sharding::None, ..base };
+        estimate(&TrainingInput { mtp_layers: Count::new(mtp_layers), ..base }, &c).memory.gradients / base.grad_bytes
+    };
+    let a = staged(Schedule::OneForwardOneBackward, 32.0).arch;
+    let layer = a.attention_params() + a.mlp_params(f64::from(a.ffn)) + 2.0 * a.hidden + 2.0 * a.hidden * a.hidden;
+    let copy = 512_000.0 * a.hidden;
+    for (schedule, tied, copies) in [
+        (Schedule::OneForwardOneBackward, false, 1.0),
+        (Schedule::OneForwardOneBackward, true, 0.0),
+        (Schedule::DualPipe, false, 0.0),
+    ] {
+        let added = at(schedule, tied, 1) - at(schedule, tied, 0);
+        assert!((added / (layer + copies * copy) - 1.0).abs() < 1e-6, "{schedule:?} {tied}: {added}");
+    }
+}
+
+#[test]
 fn mtp_layers_run_on_the_last_stage() {
     let c = Constants::default();
     let base = staged(Schedule::OneForwardOneBackward, 32.0);
