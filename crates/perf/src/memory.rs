@@ -8,7 +8,7 @@ mod kept;
 mod stage;
 
 pub use ends::PeakStages;
-pub use stage::{ModelStates, Sharded, keeps_gathered_weights};
+pub use stage::{ModelStates, Sharded, gathered_head, gathered_layer, keeps_gathered_weights};
 
 use crate::constants::Constants;
 use crate::convolution::Residual;
@@ -271,6 +271,29 @@ mod tests {
             assert!(total <= last * 1.001);
             last = total;
         }
+    }
+
+    #[test]
+    fn fully_sharded_output_layer_is_gathered_while_the_logits_exist() {
+        let c = Constants::default();
+        let at = |vocab, sharding, recompute, trained| {
+            let arch = Architecture { vocab: Count::new(vocab), ..llama_70b(80.0) };
+            let i = TrainingInput { arch, sharding, trained, dp: Count::new(64), ..TrainingInput::default() };
+            (training_memory(&i, &c, recompute), 2.0 * arch.hidden * f64::from(vocab), gathered_layer(&i))
+        };
+        // Weights in 16 bit and their gradient, and one layer instead of two.
+        let (m, head, layer) = at(256_000, Sharding::Zero3, Recompute::None, 1.0);
+        assert!((m.buffers - c.workspace - 2.0 * head - layer).abs() < 1.0, "{m:?}");
+        // Frozen weights have no gradient.
+        let (m, head, layer) = at(256_000, Sharding::Zero3, Recompute::None, 0.0);
+        assert!((m.buffers - c.workspace - head - layer).abs() < 1.0, "{m:?}");
+        // Recomputation of layers begins after the pass of the output layer.
+        let (m, ..) = at(256_000, Sharding::Zero3, Recompute::Full, 1.0);
+        assert_eq!(m.recomputed, 0.0);
+        let (m, _, layer) = at(8_000, Sharding::Zero3, Recompute::Full, 1.0);
+        assert!(m.recomputed > 0.0 && (m.buffers - c.workspace - 2.0 * layer).abs() < 1.0, "{m:?}");
+        let (m, ..) = at(256_000, Sharding::Zero1, Recompute::None, 1.0);
+        assert_eq!(m.buffers, c.workspace);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Memory of the pipeline stages that may hold most, under any recomputation plan.
 
 use super::kept::{KeptActivations, RecomputeLevels};
-use super::stage::{ModelStates, Stage, device_share, non_activation_memory};
+use super::stage::{ModelStates, Stage, device_share, gathered_head, gathered_layer, non_activation_memory};
 use super::{MemoryBreakdown, convolutional_activations};
 use crate::constants::Constants;
 use crate::training::input::{Plan, TrainingInput};
@@ -30,8 +30,11 @@ struct StageMemory {
     opposite: Option<(Stage, f64)>,
     /// Layers per chunk.
     layers: f64,
-    /// Memory other than activations.
+    /// Memory other than activations, while layers run.
     rest: MemoryBreakdown,
+    /// Bytes of gathered weights and their gradient while the output layer runs, beyond those in `rest`. No layer is
+    /// recomputed then.
+    head: f64,
 }
 
 impl<'a> PeakStages<'a> {
@@ -45,7 +48,9 @@ impl<'a> PeakStages<'a> {
                 (Stage::of(i, number), in_flight(i, number))
             });
             let rest = non_activation_memory(i, c, &stage);
-            StageMemory { rest, in_flight: in_flight(i, number), opposite, layers, stage }
+            // The next layer is gathered while the output layer runs.
+            let head = if stage.has_logits(i) { gathered_head(i) - gathered_layer(i) } else { 0.0 };
+            StageMemory { rest, head: head.max(0.0), in_flight: in_flight(i, number), opposite, layers, stage }
         };
         let first = end(0.0);
         // In a bidirectional pipeline, the first device has few micro-batches of the last stage.
@@ -75,15 +80,16 @@ impl<'a> PeakStages<'a> {
         let least = |end: &StageMemory| {
             let [kept, all] = [&before, &after].map(|load| self.activations(end, load));
             let (own, peak) = (before.recompute_bytes(0.0), after.recompute_bytes(0.0));
-            // Two bounds, both linear in the share: the kept activations, and the memory while the last layer is
-            // recomputed.
+            // Three bounds, all linear in the share: the kept activations, the memory while the last layer is
+            // recomputed, and that while the output layer runs.
             let gone = end.layers * (before.layer - after.layer).max(0.0) * self.tokens();
             let of = |now: f64, then: f64| {
                 if now <= capacity { 0.0 } else { ((now - capacity) / (now - then).max(1.0)).clamp(0.0, 1.0) }
             };
-            let upper = |activations, again| self.with_fragmentation(end, activations, again).upper(self.c);
+            let upper = |activations, again| self.in_layers(end, activations, again).upper(self.c);
             let [now, then] = [upper(kept, peak - gone), upper(all, peak)];
-            let share = of(upper(kept, own), upper(all, own)).max(of(now, then));
+            let head = [kept, all].map(|activations| self.in_head(end, activations).upper(self.c));
+            let share = of(upper(kept, own), upper(all, own)).max(of(now, then)).max(of(head[0], head[1]));
             // Recomputation may need more memory than it frees.
             if now + share * (then - now) > capacity + 1.0 { 1.0 } else { share }
         };
@@ -184,7 +190,23 @@ impl<'a> PeakStages<'a> {
     }
 
     fn with_fragmentation(&self, end: &StageMemory, activations: f64, recomputed: f64) -> MemoryBreakdown {
+        if end.head > recomputed {
+            self.in_head(end, activations)
+        } else {
+            self.in_layers(end, activations, recomputed)
+        }
+    }
+
+    /// Memory of `end` while layers run, of which `recomputed` bytes are recomputed.
+    fn in_layers(&self, end: &StageMemory, activations: f64, recomputed: f64) -> MemoryBreakdown {
         let parts = MemoryBreakdown { activations, recomputed, ..end.rest };
+        MemoryBreakdown { fragmentation: self.c.fragmentation * parts.transient(), ..parts }
+    }
+
+    /// Memory of `end` while the output layer runs.
+    fn in_head(&self, end: &StageMemory, activations: f64) -> MemoryBreakdown {
+        let parts = self.in_layers(end, activations, 0.0);
+        let parts = MemoryBreakdown { buffers: parts.buffers + end.head, ..parts };
         MemoryBreakdown { fragmentation: self.c.fragmentation * parts.transient(), ..parts }
     }
 }

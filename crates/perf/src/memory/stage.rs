@@ -65,6 +65,12 @@ impl Stage {
         self.place == StagePosition::First
     }
 
+    /// Whether the device of the stage computes logits.
+    pub(super) fn has_logits(&self, i: &TrainingInput) -> bool {
+        let last = self.place == StagePosition::Last;
+        i.pp <= 1.0 || last || (i.copies() > 1.0 && self.place == StagePosition::First)
+    }
+
     /// Number of weights of the stage; in a bidirectional pipeline, also of the opposite direction's stage on the same
     /// device.
     fn resident_params(&self, i: &TrainingInput) -> LocalParams {
@@ -224,23 +230,39 @@ pub(super) fn device_share(share: f64) -> f64 {
     1.0 - share.clamp(0.0, 1.0)
 }
 
+/// Bytes of a gathered mean layer under full sharding, else 0.
+#[must_use]
+pub fn gathered_layer(i: &TrainingInput) -> f64 {
+    let a = &i.arch;
+    if i.persistent_sharding() != Sharding::Zero3 {
+        return 0.0;
+    }
+    let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(Count::ONE));
+    layer * i.packed_bytes.unwrap_or(element_bytes(i))
+}
+
+/// Bytes of the gathered output layer and, if it is trained, of its gradient before the reduction, under full sharding,
+/// else 0. Both exist while the logits do.
+#[must_use]
+pub fn gathered_head(i: &TrainingInput) -> f64 {
+    if i.persistent_sharding() != Sharding::Zero3 || i.arch.convolutions.is_some() {
+        return 0.0;
+    }
+    let trained = if i.adapters == Adapters::None { i.trained } else { 0.0 };
+    i.arch.hidden * i.arch.head_width() / i.tp * element_bytes(i) * (1.0 + trained)
+}
+
 /// Memory of a stage other than activations.
 pub(super) fn non_activation_memory(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
     let a: &Architecture = &i.arch;
     let local = stage.resident_params(i);
     let states = ModelStates::of(i, &local);
     let (dense, expert) = (states.dense.bytes(i), states.experts.bytes(i));
-    let ends = stage.place == StagePosition::Last || (i.copies() > 1.0 && stage.place == StagePosition::First);
-    let with_logits = i.pp <= 1.0 || ends;
+    let with_logits = stage.has_logits(i);
     // If all forward passes run first, the logits of every micro-batch are kept until the backward pass.
     let waiting = if i.pp > 1.0 && i.schedule == Schedule::AllForward { i.micro_batches() } else { 1.0 };
     let logits = if with_logits { waiting * logits(i) * (1.0 + i.mtp_layers) } else { 0.0 };
-    let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(Count::ONE));
-    let gathered = if i.persistent_sharding() == Sharding::Zero3 {
-        2.0 * layer * i.packed_bytes.unwrap_or(element_bytes(i))
-    } else {
-        0.0
-    };
+    let gathered = 2.0 * gathered_layer(i);
     // The matrix that is being multiplied: the largest one of a layer.
     let unpacked = if i.packed_bytes.is_some() { a.hidden * a.ffn / i.tp * i.weight_bytes } else { 0.0 };
     let buckets = i.bucket_bytes.min(4.0 * (local.total()));

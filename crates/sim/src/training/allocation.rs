@@ -13,7 +13,7 @@ use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::memory;
 use atlas_perf::training::stages::stage_layers;
-use atlas_perf::training::{Recompute, Sharding, TrainingInput, estimate};
+use atlas_perf::training::{Recompute, TrainingInput, estimate};
 
 /// Purpose of the random streams of the lengths of micro-batches, which also determine their times.
 const LENGTHS: u32 = 41;
@@ -101,11 +101,12 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
     let whole = memory::kept(&plain, atlas_perf::training::Plan::of(Recompute::None));
     let again = tensors(s, whole / first);
     let ends = stage + 1 == stages;
-    let logits = if ends { memory::logits(s) } else { 0.0 };
+    // The output layer is gathered while the logits exist.
+    let logits = if ends { memory::logits(s) + memory::gathered_head(s) } else { 0.0 };
     let states = closed.memory.weights + closed.memory.gradients + closed.memory.optimizer;
     let split = if s.sequence_parallel { s.tp } else { Count::ONE };
     let gradient = 2.0 * s.micro * s.seq / s.cp.max(Count::ONE) * s.arch.hidden / split.max(Count::ONE);
-    let gathered = if s.persistent_sharding() == Sharding::Zero3 { closed.memory.buffers } else { 0.0 };
+    let gathered = 2.0 * memory::gathered_layer(s);
     let mut m = Stage { allocator: Allocator::default(), most: 0, in_pass: 0 };
     for _ in 0..STATES {
         let _ = m.allocate(states / f64::from(STATES));

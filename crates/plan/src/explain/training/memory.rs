@@ -97,7 +97,7 @@ impl Reported<'_> {
                 "what the backward pass needs of every layer and micro-batch in flight (arXiv 2205.05198, section 4)"
             }
             "logits" => "bf16 logits, fp32 softmax and its gradient on the last stage",
-            "buffers" => "gathered layers and libraries' workspaces",
+            "buffers" => "gathered layers or the gathered output layer with its gradient, and libraries' workspaces",
             "reserve" => "driver context and what frameworks keep outside the allocator",
             _ => "computed by the engine",
         };
