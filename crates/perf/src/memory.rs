@@ -297,6 +297,28 @@ mod tests {
     }
 
     #[test]
+    fn frozen_matrices_keep_no_inputs() {
+        let base = TrainingInput { arch: llama_70b(80.0), ..TrainingInput::default() };
+        let a = base.arch;
+        let bytes = |trained, adapters| kept(&TrainingInput { trained, adapters, ..base }, Plan::NONE);
+        let per_token = |frozen: f64| (bytes(1.0, Adapters::None) - frozen) / (base.micro * base.seq * a.depth());
+        assert_eq!(bytes(0.01, Adapters::All), bytes(1.0, Adapters::None));
+        // The normalized input of the MLP and the output of its activation function, in 16 bit.
+        let mlp = 2.0 * a.hidden + 2.0 * a.ffn;
+        assert!((per_token(bytes(0.01, Adapters::Attention)) - mlp).abs() < 1e-6);
+        // Also the normalized input of attention. Its output is needed by its own backward pass.
+        assert!((per_token(bytes(0.01, Adapters::None)) - mlp - 2.0 * a.hidden).abs() < 1e-6);
+        let mixture = TrainingInput { arch: Architecture::deepseek_v3(), adapters: Adapters::Attention, ..base };
+        let all = TrainingInput { adapters: Adapters::All, ..mixture };
+        let a = mixture.arch;
+        let copies = f64::from(a.top_k);
+        let each = 2.0 * a.hidden + 2.0 * copies * (a.expert_width() + a.moe_ffn) + 2.0 * a.shared_ffn;
+        let saved = a.moe_layers() * each + (a.depth() - a.moe_layers()) * (2.0 * a.hidden + 2.0 * a.ffn);
+        let found = kept(&all, Plan::NONE) - kept(&mixture, Plan::NONE);
+        assert!((found / (saved * base.micro * base.seq) - 1.0).abs() < 1e-9, "{found}");
+    }
+
+    #[test]
     fn memory_upper_bound_is_at_least_the_estimate() {
         let c = Constants::default();
         let m = training_memory(&TrainingInput::default(), &c, Recompute::None);

@@ -44,16 +44,19 @@ impl KeptActivations {
             (true, false) => (0.5, 1.0 - how.share_of_grouped()),
         };
         let masks = if i.software.dropout { a.hidden / split } else { 0.0 };
-        let plain = input + if again { 0.0 } else { kept * a.hidden / split } + masks;
+        // A multiplication keeps its input only for the gradient of its weights or of their adapters.
+        let [of_attention, of_others] = i.trained_matrices().map(|trained| if trained { kept } else { 0.0 });
+        let plain = |kept: f64| input + if again { 0.0 } else { kept * a.hidden / split } + masks;
         let kv = a.kv_heads.max(i.tp) * a.head_dim * 2.0;
         let gate = if a.attention_gate { a.v_width() } else { 0.0 };
         let qkv = products * wide * (a.q_width() + gate + kv) / i.tp;
-        let attention_out = (wide + if kept < 2.0 { kept } else { 0.0 }) * a.v_width() / i.tp;
+        // The backward pass of attention needs its output, too.
+        let attention_out = (wide + if kept < 2.0 { of_attention } else { 0.0 }) * a.v_width() / i.tp;
         let (ups, routed) = (a.mlp_matrices() - 1.0, a.top_k * i.imbalance);
-        let width = |products: f64| products * wide * ups + if again { 0.0 } else { kept };
+        let width = |products: f64| products * wide * ups + if again { 0.0 } else { of_others };
         // A routed copy keeps its input, the up-projections and the output of the activation function. Ranks that share
         // an expert all keep the input.
-        let mixture = routed * (kept * a.expert_width() * i.etp + width(grouped) * a.moe_ffn) / split
+        let mixture = routed * (of_others * a.expert_width() * i.etp + width(grouped) * a.moe_ffn) / split
             + width(products) * a.shared_ffn / i.tp;
         // Scores, softmax and dropout mask of unfused attention: 5 bytes per head and pair of positions in 16 bit.
         let scores = if i.software.fused_attention || recompute == Recompute::Selective {
@@ -66,10 +69,10 @@ impl KeptActivations {
         let linear =
             a.linear.map_or(0.0, |x| (wide * x.input_projection_width() + 2.0 * kept * x.inner_width()) / i.tp);
         KeptActivations {
-            attention: plain + qkv + attention_out + scores + indexer,
-            linear: plain + linear,
-            mlp: plain + width(products) * a.ffn / i.tp,
-            mixture: plain + mixture,
+            attention: plain(of_attention) + qkv + attention_out + scores + indexer,
+            linear: plain(of_others) + linear,
+            mlp: plain(of_others) + width(products) * a.ffn / i.tp,
+            mixture: plain(of_others) + mixture,
         }
     }
 

@@ -254,7 +254,7 @@ pub struct TrainingInput {
     pub bucket_bytes: f64,
     /// Load of the busiest expert-parallel rank relative to the mean.
     pub imbalance: f64,
-    /// Share of the weights that is trained: below 1 if some are frozen. With [`TrainingInput::adapters`], parameters
+    /// Share of the weights that is trained: below 1 if the layers are frozen. With [`TrainingInput::adapters`], parameters
     /// of adapters relative to the weights of the layers, without routed experts.
     pub trained: f64,
     /// As [`TrainingInput::trained`], of routed experts.
@@ -395,6 +395,15 @@ impl TrainingInput {
     #[must_use]
     pub fn gathered_bytes(&self) -> f64 {
         self.packed_bytes.unwrap_or(self.element_bytes())
+    }
+
+    /// Whether the matrices of attention, and those of other blocks, are trained or have adapters.
+    pub(crate) fn trained_matrices(&self) -> [bool; 2] {
+        match self.adapters {
+            Adapters::None => [self.trained >= 1.0; 2],
+            Adapters::Attention => [true, false],
+            Adapters::All => [true; 2],
+        }
     }
 
     /// Bytes of a gradient as it is reduced over the data-parallel ranks.
