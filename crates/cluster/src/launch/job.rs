@@ -372,11 +372,9 @@ impl Recomputation {
         let stated_layers = scenario.base.plan.recompute_layers.map(count);
         let Some((input, _, planned)) = closed(scenario, &scenario.base) else { return whole };
         let shares = planned.recompute;
-        if stated_layers.is_some() {
-            return Recomputation { mode: Recompute::Full, layers: stated_layers, ..whole };
-        }
         if matches!(stated, Recompute::None | Recompute::Full) {
-            return whole;
+            let mode = if stated_layers.is_some() { Recompute::Full } else { stated };
+            return Recomputation { mode, layers: stated_layers, ..whole };
         }
         if shares.full_share >= 1.0 {
             return Recomputation { mode: Recompute::Full, ..whole };
@@ -388,7 +386,8 @@ impl Recomputation {
         };
         if shares.full_share > 0.0 {
             // The planned layers, whose others recompute their MLPs, are fewer than those that free the same memory.
-            return Recomputation { mode: Recompute::Full, layers: (1..layers).find(enough), ..whole };
+            let least = stated_layers.unwrap_or(1).max(1);
+            return Recomputation { mode: Recompute::Full, layers: (least..layers).find(enough), ..whole };
         }
         let some = stated == Recompute::Selective || shares.selective_share > 0.0 || shares.mlp_share > 0.0;
         let mode = if some { Recompute::Selective } else { Recompute::None };

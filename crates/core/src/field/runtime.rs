@@ -210,7 +210,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         whole(0.0, 100_000.0, Step::Add(1.0)),
         &["recompute", "layers"],
-        "number of fully recomputed layers; the others follow `recompute`",
+        "number of fully recomputed layers (0: not stated); the others follow `recompute`, and recompute nothing if it is full",
     )
     .slot(nonzero!(recompute_layers))
     .with_default(0.0)

@@ -226,8 +226,8 @@ pub struct TrainingInput {
     pub schedule: Schedule,
     /// Requested recomputation.
     pub recompute: Recompute,
-    /// Number of layers of the whole model that are recomputed in full, if stated. The other layers recompute what
-    /// [`Recompute::Selective`] implies if that is requested, else nothing. The plan then does not depend on memory.
+    /// Number of layers of the whole model that are recomputed in full, if stated. The other layers follow `recompute`:
+    /// nothing under [`Recompute::None`] and [`Recompute::Full`], else the least that fits.
     pub recompute_layers: Option<Count>,
     /// Share of memory that [`Recompute::Auto`] and [`Recompute::Selective`] keep free, 0..1.
     pub recompute_reserve: f64,

@@ -16,22 +16,20 @@ use crate::traits::ShardCopies;
 
 /// Resolves the recomputation: as stated, or the minimum for which the upper bound on memory fits. [`Recompute::Auto`]
 /// starts with no recomputation, [`Recompute::Selective`] with the cheap operators. MLPs are added next, then whole
-/// layers.
+/// layers. A stated number of layers is recomputed in full in any case.
 fn resolve(i: &TrainingInput, ends: &PeakStages<'_>) -> Plan {
-    if let Some(layers) = i.recompute_layers {
-        let others = if i.recompute == Recompute::Selective { Plan::SELECTIVE } else { Plan::NONE };
-        let full_share = (layers / i.arch.depth().max(1.0)).clamp(0.0, 1.0);
-        return Plan { full_share, ..others };
-    }
+    let stated = i.recompute_layers.map(|layers| (layers / i.arch.depth().max(1.0)).clamp(0.0, 1.0));
+    let full_share = stated.unwrap_or(0.0);
     // Tolerance, so that rounding errors do not push the bound above the capacity.
     let room = i.accelerator.capacity() * (1.0 - i.recompute_reserve) * (1.0 - 1e-9);
     let mut plan = match i.recompute {
-        Recompute::None | Recompute::Full => return Plan::of(i.recompute),
-        Recompute::Auto => Plan::NONE,
-        Recompute::Selective => Plan::SELECTIVE,
+        Recompute::Full if stated.is_none() => return Plan::FULL,
+        Recompute::None | Recompute::Full => return Plan { full_share, ..Plan::NONE },
+        Recompute::Auto => Plan { full_share, ..Plan::NONE },
+        Recompute::Selective => Plan { full_share, ..Plan::SELECTIVE },
     };
-    let more = Plan { mode: Recompute::Selective, ..Plan::MLPS };
-    let steps = [Plan::SELECTIVE, more, Plan { full_share: 1.0, ..more }];
+    let more = Plan { mode: Recompute::Selective, full_share, ..Plan::MLPS };
+    let steps = [Plan { full_share, ..Plan::SELECTIVE }, more, Plan { full_share: 1.0, ..more }];
     for next in steps.into_iter().skip(usize::from(plan.mode == Recompute::Selective)) {
         let share = ends.share(&plan, &next, room);
         if share < 1.0 {

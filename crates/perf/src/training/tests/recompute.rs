@@ -158,7 +158,7 @@ fn stated_layers_are_recomputed_in_full_and_no_others() {
     assert_eq!(seconds(Count::ZERO), none.step_seconds);
     assert!((seconds(layers) / full.step_seconds - 1.0).abs() < 1e-12);
     // Each layer costs the same time and frees the same memory.
-    let half = at(Recompute::Auto, Count::floor(depth / 2.0));
+    let half = at(Recompute::None, Count::floor(depth / 2.0));
     assert!(
         (2.0 * (half.step_seconds - none.step_seconds) / (full.step_seconds - none.step_seconds) - 1.0).abs() < 0.01
     );
@@ -173,4 +173,26 @@ fn stated_layers_are_recomputed_in_full_and_no_others() {
     small.accelerator.mem_bytes = 40e9;
     let e = estimate(&small, &c);
     assert!(!e.fits && (e.recompute.full_share * depth - 3.0).abs() < 1e-12);
+}
+
+#[test]
+fn layers_that_are_not_stated_follow_the_requested_recomputation() {
+    let c = Constants::default();
+    let arch = arch(Count::new(32), Count::new(4096), None);
+    let base =
+        TrainingInput { arch, sharding: Sharding::Zero3, seq: 16_384.0, global: 64.0, ..TrainingInput::default() };
+    for recompute in [Recompute::Auto, Recompute::Selective] {
+        let at = |layers: Option<u32>| {
+            estimate(&TrainingInput { recompute, recompute_layers: layers.map(Count::new), ..base }, &c)
+        };
+        let planned = at(None);
+        assert!(planned.fits && planned.recompute.full_share > 0.0 && planned.recompute.full_share < 0.9);
+        assert_eq!(at(Some(0)), planned);
+        for layers in [1, 2, 31, 32] {
+            let stated = at(Some(layers));
+            assert!(stated.fits && stated.recompute.full_share * 32.0 > f64::from(layers) - 1e-9, "{layers}");
+        }
+        // Few layers of those that memory requires anyway.
+        assert!((at(Some(1)).step_seconds / planned.step_seconds - 1.0).abs() < 0.01);
+    }
 }
