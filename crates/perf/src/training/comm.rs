@@ -255,6 +255,24 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, [params, trained]: [f64; 2], g: 
     }
 }
 
+/// Time of the sum of the gradients of an embedding of which the first and the last stage have a copy: tied to the output
+/// layer, or used by multi-token prediction. It runs after the gradients of the replicas are reduced (Megatron-Core,
+/// `_allreduce_word_embedding_grads`), so that nothing overlaps with it.
+#[must_use]
+pub fn shared_embedding(i: &TrainingInput, f: &Fabric) -> f64 {
+    let shared = i.pp > 1.0 && i.copies() <= 1.0 && (i.arch.tied || i.mtp_layers > 0.0);
+    if !shared || i.arch.convolutions.is_some() {
+        return 0.0;
+    }
+    let shards = match i.persistent_sharding() {
+        Sharding::None | Sharding::Zero1 => 1.0,
+        Sharding::Zero2 | Sharding::Zero3 => i.shard_ranks(i.dp * i.cp),
+    };
+    let bytes = LocalParams::of(i).trained(i).embedding * i.grad_bytes / shards;
+    let ends = Group::strided(2.0, i.tp * i.cp * i.dp * (i.pp - 1.0), i.domain);
+    if bytes > 0.0 { coll::all_reduce(f, ends, bytes) } else { 0.0 }
+}
+
 /// Data-parallel communication of a step: dense weights and experts over their own groups.
 pub(super) fn data(i: &TrainingInput, f: &Fabric, local: &LocalParams) -> DataTraffic {
     let mut out = DataTraffic::default();

@@ -324,7 +324,7 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
         expert_parallel: m * layers * expert,
         pipeline_transfer: m * transfer,
         pipeline_bubble: bubble,
-        data_parallel: data,
+        data_parallel: data + comm::shared_embedding(i, &f),
         optimizer: optimizer::seconds(i, c, &local),
         // Copies to the host continue while other exposed communication is waited for.
         offload: optimizer::offloaded(i, c, device + host + data / m, || memory::kept(i, plan)),

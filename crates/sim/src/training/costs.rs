@@ -49,6 +49,9 @@ pub struct Costs {
     /// Share of the kernel time in which the device waits for kernel launches. After a stage has waited for its input,
     /// this much is already launched.
     pub host_share: f64,
+    /// Seconds in which the first and the last stage sum the gradients of an embedding that both have, before the
+    /// optimizer.
+    pub shared_embedding: f64,
     /// Seconds of the optimizer, and of host work once per step.
     pub optimizer: f64,
     /// Number of micro-batches whose activations fit on the fullest stage.
@@ -131,7 +134,9 @@ impl Costs {
         }
         let (blocks, head) = kernels(i, c, &full);
         let front = operators::images(i, c, plan);
+        let shared_embedding = comm::shared_embedding(i, &comm::fabric(i, c));
         let (per_step, per_micro) = data_traffic(&open, c, &raw);
+        let per_step = (per_step - shared_embedding).max(0.0);
         let traffic = traffic(i, c, &full, per_micro);
         let chunks = sizes
             .iter()
@@ -167,6 +172,7 @@ impl Costs {
             intra_domain_transfer: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(Count::ONE)),
             shares_domain: (0..stages.get()).map(|stage| shares_domain(i, stage)).collect(),
             embedding: embedding(i),
+            shared_embedding,
             data_port,
             layer_port: traffic.data_port,
             optimizer: full.time.optimizer + estimate_with_plan(&once, c, plan).time.offload,

@@ -156,3 +156,26 @@ fn expert_gemm_time_has_no_jump_at_the_tile_boundary() {
         assert!(pair[1] / pair[0] < 1.1, "{times:?}");
     }
 }
+
+#[test]
+fn ends_of_a_pipeline_sum_the_gradients_of_a_shared_embedding() {
+    let c = Constants::default();
+    let base = staged(Schedule::OneForwardOneBackward, 32.0);
+    let at = |tied, mtp, i: TrainingInput| {
+        let i = TrainingInput { arch: Architecture { tied, ..i.arch }, mtp_layers: Count::new(mtp), ..i };
+        (estimate(&i, &c).time.data_parallel, comm::shared_embedding(&i, &comm::fabric(&i, &c)))
+    };
+    let (plain, none) = at(false, 0, base);
+    assert_eq!(none, 0.0);
+    for (tied, mtp) in [(true, 0), (false, 1), (true, 1)] {
+        let (data, shared) = at(tied, mtp, base);
+        // The first and the last of 8 stages are on different nodes: a ring of two ranks moves all bytes once.
+        let bytes = base.arch.vocab * base.arch.hidden * base.grad_bytes;
+        let rate = bytes / shared / base.accelerator.nic_bw;
+        assert!((0.7..1.0).contains(&rate), "{rate}");
+        assert!(mtp > 0 || (data - plain - shared).abs() < 1e-12);
+    }
+    assert_eq!(at(true, 0, TrainingInput { schedule: Schedule::DualPipe, ..base }).1, 0.0);
+    assert_eq!(at(true, 0, TrainingInput { pp: Count::ONE, ..base }).1, 0.0);
+    assert_eq!(at(true, 0, TrainingInput { adapters: Adapters::All, trained: 0.01, ..base }).1, 0.0);
+}

@@ -117,16 +117,19 @@ impl Job<'_> {
         if together.clone().any(|stage| self.rounds[stage as usize].left > 0) {
             return;
         }
-        let length = Time::from_seconds(self.max_cost(|costs| costs.optimizer));
+        let optimizer = Time::from_seconds(self.max_cost(|costs| costs.optimizer));
+        let shared_embedding = Time::from_seconds(self.max_cost(|costs| costs.shared_embedding));
         let now = queue.now();
+        let begin = now.plus(shared_embedding);
+        let end = begin.plus(optimizer);
         for stage in together.clone() {
             let group = self.groups[stage as usize].free_at;
             for process in self.processes.iter_mut().skip(stage as usize).step_by(self.stages as usize) {
                 // After its last pass a stage waits for its group, then for the other stages.
                 let own = group.max(process.drained_at).max(process.free_at);
-                process.load.exposed_data += own.since(process.free_at).seconds();
+                process.load.exposed_data += own.since(process.free_at).seconds() + shared_embedding.seconds();
                 process.load.bubble += now.since(own).seconds();
-                process.load.optimizer += length.seconds();
+                process.load.optimizer += optimizer.seconds();
             }
         }
         let stage = together.end - 1;
@@ -137,11 +140,11 @@ impl Job<'_> {
             stage,
             micro: 0,
             chunk: 0,
-            begin: now.seconds(),
-            end: now.plus(length).seconds(),
+            begin: begin.seconds(),
+            end: end.seconds(),
             after: recorded(task),
         });
-        queue.after(length, Event::OptimizerEnd(stage));
+        queue.after(end.since(now), Event::OptimizerEnd(stage));
     }
 
     /// Handles the end of the optimizer of a stage, or of all stages up to it.

@@ -97,3 +97,16 @@ fn context_exchanges_match_the_closed_form() {
         }
     }
 }
+
+#[test]
+fn sum_of_shared_embeddings_matches_the_closed_form() {
+    let base = pipelined();
+    let arch = Architecture { vocab: Count::new(256_000), tied: true, ..base.arch };
+    let system = TrainingInput { arch, ..base };
+    let shared = Costs::of(&system, &Constants::default()).shared_embedding;
+    let run = run_of(&system);
+    assert!(shared > 0.0 && (even_step(&system) / run.step.mean - 1.0).abs() < 0.05);
+    let untied = TrainingInput { arch: Architecture { tied: false, ..arch }, ..base };
+    let added = run.step.mean - run_of(&untied).step.mean;
+    assert!((added / shared - 1.0).abs() < 0.05, "{added} {shared}");
+}
