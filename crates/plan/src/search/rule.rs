@@ -19,7 +19,7 @@ pub enum Rule {
     Layers,
     /// The software supports the layout: sharding with a pipeline, attention groups, pools.
     Software,
-    /// ep divides the experts and the ranks that they are distributed over.
+    /// ep divides the experts, and ep × etp the ranks that they are distributed over.
     Experts,
     /// dp × micro divides the global batch.
     Batch,

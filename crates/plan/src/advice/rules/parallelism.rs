@@ -142,6 +142,9 @@ pub(super) static RULES: &[Rule] = &[
                 for ep in [2.0 * case.ep, floor_power(max_ep.min(case.domain))] {
                     if ep > case.ep && ep <= max_ep {
                         out.push(vec![number(Knob::Ep, ep)]);
+                        if case.number(Knob::Etp) > 1.0 {
+                            out.push(vec![number(Knob::Ep, ep), number(Knob::Etp, 1.0)]);
+                        }
                     }
                 }
             }
