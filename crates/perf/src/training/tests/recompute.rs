@@ -181,12 +181,16 @@ fn layers_that_are_not_stated_follow_the_requested_recomputation() {
     let arch = arch(Count::new(32), Count::new(4096), None);
     let base =
         TrainingInput { arch, sharding: Sharding::Zero3, seq: 16_384.0, global: 64.0, ..TrainingInput::default() };
+    let base = on_the_edge(base, 0.1);
     for recompute in [Recompute::Auto, Recompute::Selective] {
         let at = |layers: Option<u32>| {
             estimate(&TrainingInput { recompute, recompute_layers: layers.map(Count::new), ..base }, &c)
         };
         let planned = at(None);
-        assert!(planned.fits && planned.recompute.full_share > 0.0 && planned.recompute.full_share < 0.9);
+        assert!(
+            planned.fits && planned.recompute.full_share > 0.0 && planned.recompute.full_share < 0.9,
+            "{planned:?}"
+        );
         assert_eq!(at(Some(0)), planned);
         for layers in [1, 2, 31, 32] {
             let stated = at(Some(layers));
