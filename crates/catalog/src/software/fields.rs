@@ -279,7 +279,7 @@ section! {
         most_offload: CpuOffload, "the most that host memory may hold";
         zero_bubble: bool, "pipelines may split backward passes (zero bubble)";
         regather: Regather, "when fully sharded weights are gathered";
-        shard_copies: ShardCopies, "what fully sharded training copies on the compute stream";
+        shard_copies: ShardCopies, "what fully sharded training copies besides communicating";
         sequence_parallel: bool, "sequence parallelism with tensor parallelism, by default";
         token_split: TokenSplit, "what tensor-parallel ranks compute for their own tokens";
         expert_split: ExpertSplit, "tensor-parallel ranks that share an expert, by default";

@@ -7,7 +7,8 @@ use crate::collective as coll;
 use crate::collective::{Fabric, Group};
 use crate::constants::Constants;
 use crate::memory::LocalParams;
-use crate::traits::TokenSplit;
+use crate::roofline;
+use crate::traits::{ShardCopies, TokenSplit};
 use atlas_core::count::Count;
 
 /// The scale-up and scale-out links of this run.
@@ -204,10 +205,31 @@ pub(super) struct DataTraffic {
     pub(super) gather: f64,
     /// In every micro-batch, layer by layer: gradients (ZeRO-2), or gradients and weights (ZeRO-3).
     pub(super) per_micro: f64,
+    /// Part of `per_micro` for gathering weights, half of it in each pass.
+    pub(super) regather: f64,
+}
+
+/// Bytes that a rank copies on the streams of the collectives: for every gathered weight of `bytes` bytes, and for every
+/// reduced gradient. Each copy reads and writes memory.
+fn bucket_copies(i: &TrainingInput, bytes: f64) -> [f64; 2] {
+    if i.software.shard_copies != ShardCopies::Buckets {
+        return [0.0; 2];
+    }
+    let reduced = i.reduced_bytes();
+    // Into the bucket; converted, if the reduction has another format; ordered by rank; divided by their number.
+    let converted = if reduced > 2.0 { 2.0 + reduced } else { 0.0 };
+    [2.0 * bytes, 4.0 + converted + 4.0 * reduced]
 }
 
 /// Adds the traffic of a group of replicas of `params` weights, with `trained` parameters that are trained.
-fn group_traffic(i: &TrainingInput, f: &Fabric, [params, trained]: [f64; 2], g: Group, out: &mut DataTraffic) {
+fn group_traffic(
+    i: &TrainingInput,
+    c: &Constants,
+    f: &Fabric,
+    [params, trained]: [f64; 2],
+    g: Group,
+    out: &mut DataTraffic,
+) {
     if g.size <= 1.0 || params <= 0.0 {
         return;
     }
@@ -238,10 +260,15 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, [params, trained]: [f64; 2], g: 
             let inner = Group { size: shard, local: g.local.min(shard), ..g };
             // Layer by layer, so the latency is paid once per layer.
             let calls = (i.arch.depth() / i.pp).max(1.0);
-            let gather = calls * coll::all_gather(f, inner, weights / calls);
-            let scatter = calls * coll::reduce_scatter(f, inner, gradients / calls);
+            let [apart, into] = bucket_copies(i, bytes);
+            let copied = |bytes: f64| roofline::memory_seconds(&i.accelerator, c, bytes);
+            let gather = calls * coll::all_gather(f, inner, weights / calls) + copied(params * apart);
+            let scatter = calls * coll::reduce_scatter(f, inner, gradients / calls) + copied(trained * into);
             match i.resharding() {
-                Reshard::EveryMicroBatch => out.per_micro += 2.0 * gather + scatter,
+                Reshard::EveryMicroBatch => {
+                    out.regather += 2.0 * gather;
+                    out.per_micro += 2.0 * gather + scatter;
+                }
                 Reshard::OncePerStep => out.per_step += gather + scatter,
             }
             if shard < g.size {
@@ -274,17 +301,24 @@ pub fn shared_embedding(i: &TrainingInput, f: &Fabric) -> f64 {
 }
 
 /// Data-parallel communication of a step: dense weights and experts over their own groups.
-pub(super) fn data(i: &TrainingInput, f: &Fabric, local: &LocalParams) -> DataTraffic {
+pub(super) fn data(i: &TrainingInput, c: &Constants, f: &Fabric, local: &LocalParams) -> DataTraffic {
     let mut out = DataTraffic::default();
     // Weights held by two devices of a bidirectional pipeline are reduced over both.
     let copies = i.copies();
     let dense = Group::strided(copies * i.dp * i.cp, f64::from(i.tp), i.domain);
     let trained = local.trained(i);
     let of_dense = [local.dense + local.embedding, trained.dense + trained.embedding];
-    group_traffic(i, f, of_dense.map(|params| copies * params), dense, &mut out);
+    group_traffic(i, c, f, of_dense.map(|params| copies * params), dense, &mut out);
     let shards = (i.ep * i.etp).max(1.0);
     let replicas = copies * i.dp * i.cp * i.tp / shards;
     let of_experts = [local.experts, trained.experts].map(|params| copies * params);
-    group_traffic(i, f, of_experts, Group::strided(replicas, shards, i.domain), &mut out);
+    group_traffic(i, c, f, of_experts, Group::strided(replicas, shards, i.domain), &mut out);
     out
+}
+
+/// Share of a micro-batch's data-parallel traffic that gathers weights for one of its passes.
+#[must_use]
+pub fn gather_share(i: &TrainingInput, c: &Constants, f: &Fabric) -> f64 {
+    let traffic = data(i, c, f, &LocalParams::of(i));
+    0.5 * traffic.regather / traffic.per_micro.max(1e-15)
 }

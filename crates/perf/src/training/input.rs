@@ -136,7 +136,7 @@ pub struct Software {
     /// Weight gradients are accumulated in fp32 by the GEMM that computes them or as part of their reduction. Otherwise
     /// they are accumulated afterwards, weight by weight (`BF16_Optimizer.update_hp_grads`).
     pub fused_sums: bool,
-    /// What fully sharded training copies on the stream that computes.
+    /// What fully sharded training copies besides communicating.
     pub shard_copies: ShardCopies,
     /// What tensor-parallel ranks compute for their own tokens only under sequence parallelism.
     pub token_split: TokenSplit,

@@ -86,7 +86,8 @@ fn shard_copies(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Accumu
     let gathered = i.packed_bytes.unwrap_or(2.0);
     // Per weight, and per trained weight. Weights are gathered for the forward and for the backward pass.
     let [each, trained_each] = match i.software.shard_copies {
-        ShardCopies::None => return AccumulationTime::default(),
+        // Copies on the streams of the collectives are part of these.
+        ShardCopies::None | ShardCopies::Buckets => return AccumulationTime::default(),
         ShardCopies::Gradients => [0.0, 4.0],
         ShardCopies::WeightsAndGradients => [4.0 * gathered, 2.0 + i.reduced_bytes()],
     };
@@ -312,7 +313,7 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     // Weights are gathered during the first forward pass. Gradients are reduced during the pass that completes them.
     let apart = i.pp > 1.0 && i.schedule.has_independent_optimizers();
     let once = if apart { pace.first.forward + pace.first.weights + host } else { device + host };
-    let data = exposed_data(i, c, [once, device + host], comm::data(i, &f, &local));
+    let data = exposed_data(i, c, [once, device + host], comm::data(i, c, &f, &local));
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
         attention: m * stage.attention,

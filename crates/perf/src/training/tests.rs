@@ -321,6 +321,41 @@ fn copies_of_sharded_weights_and_gradients_take_their_memory_traffic_in_every_mi
 }
 
 #[test]
+fn copies_on_the_streams_of_collectives_extend_them_and_hide_like_them() {
+    let c = Constants::default();
+    let of = |shard_copies, overlap_data, reduced, global| {
+        let software = Software { shard_copies, overlap_data, ..Software::default() };
+        let i = TrainingInput {
+            software,
+            global,
+            sharding: Sharding::Zero3,
+            reduce_bytes: Some(reduced),
+            ..TrainingInput::default()
+        };
+        estimate(&i, &c).time
+    };
+    let extra = |overlap, reduced, global| {
+        let [with, without] =
+            [ShardCopies::Buckets, ShardCopies::None].map(|copies| of(copies, overlap, reduced, global));
+        assert_eq!(with.elementwise, without.elementwise);
+        with.data_parallel - without.data_parallel
+    };
+    let i = TrainingInput::default();
+    // Two gathers of 4 bytes each; gradients: 4 into the bucket, and two copies in the format of the reduction, to
+    // which 16-bit gradients are converted.
+    for (reduced, bytes) in [(2.0, 8.0 + 12.0), (4.0, 8.0 + 4.0 + 6.0 + 16.0)] {
+        let expected = bytes * i.arch.params() / (i.accelerator.mem_bw * c.memory_fraction);
+        assert!(
+            (extra(false, reduced, 8.0) / expected - 1.0).abs() < 0.05,
+            "{} {expected}",
+            extra(false, reduced, 8.0)
+        );
+        assert!((extra(false, reduced, 32.0) / expected - 4.0).abs() < 0.2);
+        assert!(extra(true, reduced, 8.0) < 0.5 * expected, "{} {expected}", extra(true, reduced, 8.0));
+    }
+}
+
+#[test]
 fn alternate_recomputation_repeats_every_second_product_of_a_layer() {
     let c = Constants::default();
     let of = |how, precision| {

@@ -89,7 +89,7 @@ words! {
         Whole = "whole",
     }
 
-    /// What fully sharded training copies on the stream that computes, besides communicating on others.
+    /// What fully sharded training copies besides communicating, on the stream that computes unless stated otherwise.
     ShardCopies {
         /// Nothing: weights are gathered where layers read them, and gradients reduced where layers write them.
         None = "none",
@@ -98,6 +98,9 @@ words! {
         /// Gathered weights are copied out of the communication buffer, and gradients into another in the format of the
         /// reduction.
         WeightsAndGradients = "weights-and-gradients",
+        /// Gathered weights are copied out of the communication buffer. Gradients are copied into a bucket, ordered by
+        /// rank and divided. All of it runs on the streams of the collectives.
+        Buckets = "buckets",
     }
 
     /// What tensor-parallel ranks compute for their own tokens only, besides norms and residuals, under sequence
@@ -264,7 +267,7 @@ pub struct TrainingTraits {
     pub zero_bubble: bool,
     /// When fully sharded weights are gathered.
     pub regather: Regather,
-    /// What fully sharded training copies on the stream that computes.
+    /// What fully sharded training copies besides communicating.
     pub shard_copies: ShardCopies,
     /// Norms and residuals are split over tensor-parallel ranks by default.
     pub sequence_parallel: bool,

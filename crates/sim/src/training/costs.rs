@@ -299,12 +299,8 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     let fabric = comm::fabric(i, c);
     // Passes of a mixture: forward, backward, and recomputation.
     let passes = 2.0 + plan.recomputed_mlps();
-    // Fully sharded weights are sent twice, gradients once.
-    let gathered = i.gathered_bytes();
-    let weights = match i.persistent_sharding() {
-        Sharding::Zero3 => gathered / (2.0 * gathered + i.reduced_bytes() * i.trained),
-        _ => 0.0,
-    };
+    // Fully sharded weights are gathered for both passes; gradients are reduced once.
+    let weights = comm::gather_share(i, c, &fabric);
     let per_layer = per_micro / layers.max(1e-9);
     let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
     let copies = optimizer::offloaded(&settled, c, 0.0, || memory::kept(i, plan)) / i.micro_batches();

@@ -2,6 +2,7 @@
 
 use super::*;
 use atlas_core::count::Count;
+use atlas_perf::traits::ShardCopies;
 
 #[test]
 fn concurrent_transfers_share_a_port() {
@@ -162,5 +163,19 @@ fn exposed_weight_gathers_match_the_closed_form() {
     assert!(waited.0 > 1.002 * beside.0 && waited.1 > 1.002 * beside.1, "{beside:?} {waited:?}");
     for (found, closed) in [beside, waited] {
         assert!((found / closed - 1.0).abs() < 0.08, "{found} {closed}");
+    }
+}
+
+#[test]
+fn copies_on_the_streams_of_collectives_match_the_closed_form() {
+    let step = |shard_copies, nic_bw| {
+        let software = Software { shard_copies, ..Software::default() };
+        let system = on_network(nic_bw, TrainingInput { software, ..sharded() });
+        (run_of(&system).step.mean, even_step(&system))
+    };
+    for nic_bw in [400e9, 50e9] {
+        let (without, with) = (step(ShardCopies::None, nic_bw), step(ShardCopies::Buckets, nic_bw));
+        assert!(with.0 > without.0 && with.1 > without.1, "{nic_bw}: {without:?} {with:?}");
+        assert!((with.0 / with.1 - 1.0).abs() < 0.03, "{nic_bw}: {with:?}");
     }
 }
