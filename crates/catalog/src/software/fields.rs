@@ -60,6 +60,7 @@ word_values! {
     GradientFormat: GradientFormat::WORDS;
     WeightCopies: WeightCopies::WORDS;
     Regather: Regather::WORDS;
+    GradientReduction: GradientReduction::WORDS;
     ShardCopies: ShardCopies::WORDS;
     TokenSplit: TokenSplit::WORDS;
     ExpertSplit: ExpertSplit::WORDS;
@@ -279,6 +280,7 @@ section! {
         most_offload: CpuOffload, "the most that host memory may hold";
         zero_bubble: bool, "pipelines may split backward passes (zero bubble)";
         regather: Regather, "when fully sharded weights are gathered";
+        gradient_reduction: GradientReduction, "when sharded gradients are reduced";
         shard_copies: ShardCopies, "what fully sharded training copies besides communicating";
         sequence_parallel: bool, "sequence parallelism with tensor parallelism, by default";
         token_split: TokenSplit, "what tensor-parallel ranks compute for their own tokens";

@@ -167,7 +167,7 @@ impl Sharded {
         let over = |sharded: bool| if sharded { shard } else { 1.0 };
         let shards = [
             over(held == Sharding::Zero3),
-            over(matches!(held, Sharding::Zero2 | Sharding::Zero3)),
+            over(matches!(held, Sharding::Zero2 | Sharding::Zero3) && !i.software.deferred_reduction),
             over(i.sharding != Sharding::None),
         ];
         Sharded { params, packed, trained, shards }
@@ -195,7 +195,7 @@ impl Sharded {
         } else {
             self.weight_bytes(i) / weights
         };
-        [weights, trained * i.grad_bytes / gradients, trained * i.optimizer_bytes / optimizer]
+        [weights, trained * i.held_gradient_bytes() / gradients, trained * i.optimizer_bytes / optimizer]
     }
 }
 

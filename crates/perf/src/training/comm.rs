@@ -250,9 +250,10 @@ fn group_traffic(
             // Only shards of the gradients are kept between micro-batches (arXiv 1910.02054, section 5.2), so each
             // micro-batch reduces its own.
             let scatter = coll::reduce_scatter(f, g, gradients);
-            match i.resharding() {
-                Reshard::EveryMicroBatch => out.per_micro += scatter,
-                Reshard::OncePerStep => out.per_step += scatter,
+            if i.reduces_once() {
+                out.per_step += scatter;
+            } else {
+                out.per_micro += scatter;
             }
         }
         Sharding::Zero3 => {
@@ -267,9 +268,14 @@ fn group_traffic(
             match i.resharding() {
                 Reshard::EveryMicroBatch => {
                     out.regather += 2.0 * gather;
-                    out.per_micro += 2.0 * gather + scatter;
+                    out.per_micro += 2.0 * gather;
                 }
-                Reshard::OncePerStep => out.per_step += gather + scatter,
+                Reshard::OncePerStep => out.per_step += gather,
+            }
+            if i.reduces_once() {
+                out.per_step += scatter;
+            } else {
+                out.per_micro += scatter;
             }
             if shard < g.size {
                 // The all-reduce runs between the groups over which states are sharded, which are placed one after

@@ -136,6 +136,9 @@ pub struct Software {
     /// Weight gradients are accumulated in fp32 by the GEMM that computes them or as part of their reduction. Otherwise
     /// they are accumulated afterwards, weight by weight (`BF16_Optimizer.update_hp_grads`).
     pub fused_sums: bool,
+    /// Sharded gradients are reduced in the last of several micro-batches. Until then, every rank holds the sums of all
+    /// gradients in the format in which they are reduced.
+    pub deferred_reduction: bool,
     /// What fully sharded training copies besides communicating.
     pub shard_copies: ShardCopies,
     /// What tensor-parallel ranks compute for their own tokens only under sequence parallelism.
@@ -163,6 +166,7 @@ impl Default for Software {
             overlap_parameters: true,
             dropout: false,
             fused_sums: true,
+            deferred_reduction: false,
             shard_copies: ShardCopies::None,
             token_split: TokenSplit::Routing,
             selective_recompute: SelectiveRecompute::AttentionCore,
@@ -345,8 +349,21 @@ impl TrainingInput {
     pub fn persistent_sharding(&self) -> Sharding {
         match (self.sharding, self.resharding()) {
             (Sharding::Zero2 | Sharding::Zero3, Reshard::OncePerStep) => Sharding::Zero1,
+            (Sharding::Zero2, _) if self.software.deferred_reduction => Sharding::Zero1,
             (sharding, _) => sharding,
         }
+    }
+
+    /// Whether sharded gradients are reduced once per step instead of in every micro-batch.
+    #[must_use]
+    pub fn reduces_once(&self) -> bool {
+        self.software.deferred_reduction || self.resharding() == Reshard::OncePerStep
+    }
+
+    /// Bytes of a gradient as it is held between micro-batches.
+    #[must_use]
+    pub fn held_gradient_bytes(&self) -> f64 {
+        if self.software.deferred_reduction { self.reduced_bytes() } else { self.grad_bytes }
     }
 
     /// Sets the optimizer and its bytes per weight, with or without fp32 master weights.

@@ -83,14 +83,25 @@ pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Ac
 
 /// Time of the copies that the software makes of fully sharded weights and gradients. Each copy reads and writes memory.
 fn shard_copies(i: &TrainingInput, c: &Constants, local: &LocalParams) -> AccumulationTime {
-    let gathered = i.packed_bytes.unwrap_or(2.0);
+    let (gathered, reduced) = (i.packed_bytes.unwrap_or(2.0), i.reduced_bytes());
+    // Gradients that are reduced in the last micro-batch are added to the sums in all but the first, and the sums are
+    // copied once.
+    let (added, copied) = if i.software.deferred_reduction {
+        let micros = i.micro_batches();
+        ((1.0 - 1.0 / micros) * (2.0 + 2.0 * reduced), 2.0 * reduced / micros)
+    } else {
+        (0.0, 2.0 + reduced)
+    };
     // Per weight, and per trained weight. Weights are gathered for the forward and for the backward pass.
     let [each, trained_each] = match i.software.shard_copies {
         // Copies on the streams of the collectives are part of these.
-        ShardCopies::None | ShardCopies::Buckets => return AccumulationTime::default(),
-        ShardCopies::Gradients => [0.0, 4.0],
-        ShardCopies::WeightsAndGradients => [4.0 * gathered, 2.0 + i.reduced_bytes()],
+        ShardCopies::None | ShardCopies::Buckets => [0.0, added],
+        ShardCopies::Gradients => [0.0, 4.0 + added],
+        ShardCopies::WeightsAndGradients => [4.0 * gathered, copied + added],
     };
+    if each + trained_each <= 0.0 {
+        return AccumulationTime::default();
+    }
     let trained = local.trained(i);
     let copied = |params: f64, trained: f64, replicas: f64| {
         if replicas > 1.0 { params * each + trained * trained_each } else { 0.0 }

@@ -356,6 +356,39 @@ fn copies_on_the_streams_of_collectives_extend_them_and_hide_like_them() {
 }
 
 #[test]
+fn deferred_reduction_sends_gradients_once_per_step_and_holds_their_sums_on_every_rank() {
+    let c = Constants::default();
+    let of = |deferred_reduction, sharding, global| {
+        let software = Software {
+            deferred_reduction,
+            overlap_data: false,
+            shard_copies: ShardCopies::WeightsAndGradients,
+            ..Software::default()
+        };
+        let i = TrainingInput { software, global, sharding, reduce_bytes: Some(4.0), ..TrainingInput::default() };
+        estimate(&i, &c)
+    };
+    let i = TrainingInput::default();
+    let params = i.arch.params();
+    // Eight ranks, so two to four micro-batches.
+    let traffic = |deferred, global| of(deferred, Sharding::Zero3, global).time.data_parallel;
+    let each = traffic(false, 8.0);
+    let reduction = traffic(false, 16.0) - traffic(true, 16.0);
+    assert!(reduction > 0.0 && reduction < each);
+    assert!((traffic(true, 32.0) - (4.0 * each - 3.0 * reduction)).abs() < 1e-9 * each);
+    // In four micro-batches, sums take three times 10 bytes, and one copy of 8 instead of four of 6.
+    let kernels = |deferred| of(deferred, Sharding::Zero3, 32.0).time.elementwise;
+    let expected = (3.0 * 10.0 + 8.0 - 4.0 * 6.0) * params / (i.accelerator.mem_bw * c.memory_fraction);
+    assert!(((kernels(true) - kernels(false)) / expected - 1.0).abs() < 0.05);
+    for sharding in [Sharding::Zero2, Sharding::Zero3] {
+        let [whole, sharded] = [true, false].map(|deferred| of(deferred, sharding, 32.0).memory);
+        assert!((whole.gradients / (4.0 * params) - 1.0).abs() < 0.05, "{}", whole.gradients);
+        assert!((sharded.gradients / whole.gradients - 1.0 / 8.0).abs() < 1e-9);
+        assert_eq!(whole.weights, sharded.weights);
+    }
+}
+
+#[test]
 fn alternate_recomputation_repeats_every_second_product_of_a_layer() {
     let c = Constants::default();
     let of = |how, precision| {

@@ -75,6 +75,8 @@ words! {
         EveryMicroBatch = "every-micro-batch",
         /// As `OncePerStep` with pipeline parallelism, else as `EveryMicroBatch`.
         OnceUnderPipeline = "once-under-pipeline",
+        /// As `OncePerStep` with pipeline parallelism or in mixtures of experts, else as `EveryMicroBatch`.
+        OnceWithExperts = "once-with-experts",
         /// Once per step; weights stay gathered until the step ends.
         OncePerStep = "once-per-step",
     }
@@ -87,6 +89,15 @@ words! {
         WithoutExpertParallel = "without-expert-parallel",
         /// One.
         Whole = "whole",
+    }
+
+    /// When sharded gradients (ZeRO-2 and ZeRO-3) are reduced.
+    GradientReduction {
+        /// In every micro-batch.
+        EveryMicroBatch = "every-micro-batch",
+        /// In the last micro-batch. Until then, every rank holds the sums of all gradients in the format in which they
+        /// are reduced.
+        LastMicroBatch = "last-micro-batch",
     }
 
     /// What fully sharded training copies besides communicating, on the stream that computes unless stated otherwise.
@@ -267,6 +278,8 @@ pub struct TrainingTraits {
     pub zero_bubble: bool,
     /// When fully sharded weights are gathered.
     pub regather: Regather,
+    /// When sharded gradients are reduced.
+    pub gradient_reduction: GradientReduction,
     /// What fully sharded training copies besides communicating.
     pub shard_copies: ShardCopies,
     /// Norms and residuals are split over tensor-parallel ranks by default.
@@ -312,6 +325,7 @@ impl Default for TrainingTraits {
             most_offload: CpuOffload::Parameters,
             zero_bubble: true,
             regather: Regather::EveryMicroBatch,
+            gradient_reduction: GradientReduction::EveryMicroBatch,
             shard_copies: ShardCopies::None,
             sequence_parallel: true,
             token_split: TokenSplit::Routing,

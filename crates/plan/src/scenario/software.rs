@@ -21,8 +21,9 @@ use atlas_perf::serving::{Admission, AllReduce, Formats, Gathering, KernelLibrar
 use atlas_perf::training::Software as TrainingSoftware;
 use atlas_perf::traits::GraphCapture as ServingGraphs;
 use atlas_perf::traits::{
-    Batching, DecodeAttention, DraftVerification, Executor, ExpertExchange, ExpertProducts, HostOverlap, MemoryRule,
-    PromptLaunch, Routing, ServingTraits, Shapes, SmallProducts, StepLaunch, TrainingTraits, WindowCache,
+    Batching, DecodeAttention, DraftVerification, Executor, ExpertExchange, ExpertProducts, GradientReduction,
+    HostOverlap, MemoryRule, PromptLaunch, Routing, ServingTraits, Shapes, SmallProducts, StepLaunch, TrainingTraits,
+    WindowCache,
 };
 
 /// Default software for training: the first that runs on the vendor's accelerators.
@@ -495,6 +496,11 @@ impl Scenario {
             overlap_parameters: gradients && overlap(switches.overlap_data, t.overlap_parameters.applies(sharding)),
             dropout: t.dropout,
             fused_sums: t.gradient_sums.fused(Precision::from(self.format(phase))),
+            deferred_reduction: t.gradient_reduction == GradientReduction::LastMicroBatch
+                && matches!(sharding, Sharding::Zero2 | Sharding::Zero3)
+                // Gradients that are sent to the host are reduced first.
+                && plan.cpu_offload != Some(CpuOffload::Parameters)
+                && self.global(phase) > phase.shape.dp * self.micro(phase),
             shard_copies: t.shard_copies,
             token_split: t.token_split,
             selective_recompute: t.selective_recompute,

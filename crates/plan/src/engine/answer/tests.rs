@@ -395,3 +395,21 @@ fn expert_ranks_beyond_the_replica_are_noted() {
     assert!(!noted(("b200-8", "deepseek-v3-serve"), &["tp=8", "ep=8"]));
     assert!(!noted(("h100-sxm-1024", "deepseek-v3-wide-ep"), &[]));
 }
+
+#[test]
+fn gradients_are_reduced_in_the_last_of_several_micro_batches_where_the_software_defers_it() {
+    let library = library();
+    let gradients = |software: &str, global: &str| {
+        let set = [software, global, "sharding=zero3", "tp=1", "pp=1", "vpp=1", "cp=1", "microbatch=1"];
+        let (_, estimate) = answered(&library, Engine::Analytical, ("h100-sxm-8", "llama3.1-8b-train"), &set);
+        let memory = estimate.detail.unwrap().memory;
+        memory.parts.part("gradients")
+    };
+    // Sums in the format of the reduction on every rank, against shards of the gradients.
+    let all = 8.03e9;
+    assert!(near(gradients("software=nemo-automodel@0.7.0", "global=64"), 4.0 * all, 0.02));
+    assert!(near(gradients("software=nemo-automodel@0.7.0", "global=8"), 2.0 * all / 8.0, 0.02));
+    assert!(near(gradients("software=hf-trainer", "global=64"), 2.0 * all, 0.02));
+    assert!(near(gradients("software=hf-trainer", "global=8"), 4.0 * all / 8.0, 0.02));
+    assert!(near(gradients("software=deepspeed", "global=64"), 2.0 * all / 8.0, 0.02));
+}

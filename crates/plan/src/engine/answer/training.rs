@@ -72,8 +72,11 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
         sharding,
         reshard: Some(match traits.regather {
             Regather::OncePerStep => Reshard::OncePerStep,
-            Regather::OnceUnderPipeline if shape.pp > 1.0 => Reshard::OncePerStep,
-            Regather::OnceUnderPipeline | Regather::EveryMicroBatch => Reshard::EveryMicroBatch,
+            Regather::OnceUnderPipeline | Regather::OnceWithExperts if shape.pp > 1.0 => Reshard::OncePerStep,
+            Regather::OnceWithExperts if arch.is_moe() => Reshard::OncePerStep,
+            Regather::OnceUnderPipeline | Regather::OnceWithExperts | Regather::EveryMicroBatch => {
+                Reshard::EveryMicroBatch
+            }
         }),
         shard: plan.shard,
         schedule: plan.schedule.unwrap_or(Schedule::OneForwardOneBackward),

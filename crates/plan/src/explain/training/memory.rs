@@ -15,7 +15,7 @@ impl Reported<'_> {
         let i = &self.input;
         let (kind, bytes, what) = match name {
             "weights" => (0, i.weight_bytes, "bytes of a weight as it is multiplied"),
-            "gradients" => (1, i.grad_bytes, "bytes of a gradient as it is kept"),
+            "gradients" => (1, i.held_gradient_bytes(), "bytes of a gradient as it is kept"),
             "optimizer" => (2, i.optimizer_bytes, "bytes of master weight and moments"),
             _ => return None,
         };

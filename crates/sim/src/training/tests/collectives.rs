@@ -179,3 +179,19 @@ fn copies_on_the_streams_of_collectives_match_the_closed_form() {
         assert!((with.0 / with.1 - 1.0).abs() < 0.03, "{nic_bw}: {with:?}");
     }
 }
+
+#[test]
+fn deferred_reduction_matches_the_closed_form() {
+    let step = |deferred_reduction, nic_bw| {
+        let software = Software { deferred_reduction, ..Software::default() };
+        let base = sharded();
+        let system = on_network(nic_bw, TrainingInput { software, global: 8.0 * base.global, ..base });
+        assert!(system.micro_batches() >= 8.0);
+        (run_of(&system).step.mean, even_step(&system))
+    };
+    for nic_bw in [100e9, 25e9] {
+        let (each, once) = (step(false, nic_bw), step(true, nic_bw));
+        assert!(once.0 < each.0 && once.1 < each.1, "{nic_bw}: {each:?} {once:?}");
+        assert!((once.0 / once.1 - 1.0).abs() < 0.02, "{nic_bw}: {once:?}");
+    }
+}
