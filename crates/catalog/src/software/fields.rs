@@ -306,6 +306,7 @@ section! {
         prompts: PromptLaunch, "how prefill is launched";
         host: HostOverlap, "overlap of host work with device work";
         host_with_drafts: HostOverlap, "overlap of host work with device work in speculative decoding";
+        host_with_pipeline: HostOverlap, "the most host work that overlaps with several pipeline stages";
         inputs: StepInputs, "how the host prepares the inputs of a step";
         window_cache: WindowCache, "KV cache kept by sliding-window layers";
         executor: Executor, "language of the scheduling loop";

@@ -176,6 +176,14 @@ words! {
     }
 }
 
+impl HostOverlap {
+    /// The smaller of two overlaps.
+    #[must_use]
+    pub const fn at_most(self, limit: HostOverlap) -> HostOverlap {
+        if (limit as u8) < self as u8 { limit } else { self }
+    }
+}
+
 /// How prefill and decode share steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PrefillPolicy {
@@ -287,6 +295,8 @@ pub struct ServingTraits {
     pub host: HostOverlap,
     /// As `host`, with speculative decoding.
     pub host_with_drafts: HostOverlap,
+    /// The most that overlaps with several pipeline stages.
+    pub host_with_pipeline: HostOverlap,
     /// How the host prepares the inputs of a step.
     pub inputs: StepInputs,
     /// Implementation language of the scheduling loop.
@@ -374,6 +384,7 @@ impl Default for ServingTraits {
             prompts: PromptLaunch::Compiled,
             host: HostOverlap::FrontEnd,
             host_with_drafts: HostOverlap::FrontEnd,
+            host_with_pipeline: HostOverlap::Scheduling,
             inputs: StepInputs::Rebuilt,
             executor: Executor::Python,
             reserve_output: false,

@@ -156,6 +156,8 @@ pub struct ServingDefaults {
     pub host: HostOverlap,
     /// Like `host`, with speculative decoding.
     pub host_with_drafts: HostOverlap,
+    /// Maximum of either with several pipeline stages.
+    pub host_with_pipeline: HostOverlap,
     /// Generation of the prefill attention kernel.
     pub attention: FusedAttention,
     /// Whether a compiled runtime is driven from Python.
@@ -224,6 +226,7 @@ impl ServingDefaults {
             batch_buckets: t.shapes == Shapes::Bucketed,
             host: t.host,
             host_with_drafts: t.host_with_drafts,
+            host_with_pipeline: t.host_with_pipeline,
             attention: fused_attention(t.attention),
             python_executor: t.runtime == Stack::Compiled && t.executor == Executor::Python,
             reserve_output: t.reserve_output,
@@ -290,7 +293,9 @@ impl Scenario {
     #[must_use]
     pub fn host_overlap(&self, phase: &Phase) -> HostOverlap {
         let drafts = phase.plan.serving.draft_tokens.is_some_and(|tokens| tokens > 0.0);
-        let usual = if drafts { phase.serving_defaults.host_with_drafts } else { phase.serving_defaults.host };
+        let defaults = &phase.serving_defaults;
+        let usual = if drafts { defaults.host_with_drafts } else { defaults.host };
+        let usual = if phase.shape.pp > 1.0 { usual.at_most(defaults.host_with_pipeline) } else { usual };
         match phase.plan.serving.overlap_scheduling {
             None => usual,
             Some(true) => HostOverlap::Scheduling,

@@ -8,6 +8,7 @@ use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
 use atlas_core::plan::{Engine, Format};
 use atlas_document::Sources;
+use atlas_perf::serving::HostOverlap;
 use atlas_perf::traits::ExpertProducts;
 
 fn library() -> Library {
@@ -394,6 +395,27 @@ fn expert_ranks_beyond_the_replica_are_noted() {
     assert!(noted(("h100-sxm-1024", "deepseek-v3-wide-ep"), &["attention_dp=32"]));
     assert!(!noted(("b200-8", "deepseek-v3-serve"), &["tp=8", "ep=8"]));
     assert!(!noted(("h100-sxm-1024", "deepseek-v3-wide-ep"), &[]));
+}
+
+#[test]
+fn pipeline_stages_limit_overlapped_scheduling_to_the_software_that_supports_both() {
+    let library = library();
+    let overlap = |software: &str, layout: &str| {
+        let set = [format!("software={software}"), layout.to_owned(), "draft_tokens=0".to_owned()];
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        let (scenario, _) = answered(&library, Engine::Analytical, ("h100-sxm-8", "llama3.1-70b-serve"), &set);
+        scenario.host_overlap(&scenario.base)
+    };
+    for (software, beside) in [
+        ("sglang@0.5.23", HostOverlap::FrontEnd),
+        ("vllm@0.14.0", HostOverlap::FrontEnd),
+        ("vllm@0.15.0", HostOverlap::Scheduling),
+    ] {
+        assert_eq!(overlap(software, "tp=8"), HostOverlap::Scheduling, "{software}");
+        assert_eq!(overlap(software, "pp=2"), beside, "{software}");
+    }
+    assert_eq!(overlap("vllm@0.6.0", "tp=8"), HostOverlap::FrontEnd);
+    assert_eq!(overlap("vllm@0.6.0", "pp=2"), HostOverlap::None);
 }
 
 #[test]
