@@ -70,6 +70,7 @@ word_values! {
     GraphCapture: GraphCapture::WORDS;
     PromptLaunch: PromptLaunch::WORDS;
     HostOverlap: HostOverlap::WORDS;
+    ModelSplit: ModelSplit::WORDS;
     Executor: Executor::WORDS;
     SmallProducts: SmallProducts::WORDS;
     StepInputs: StepInputs::WORDS;
@@ -332,6 +333,7 @@ section! {
         max_num_batched_tokens: TokenBudget, "maximum tokens per step";
         prefill: PrefillPolicy, "how prefill and decode share steps";
         memory: MemoryRule, "memory for weights and KV cache";
+        split: ModelSplit, "what is split over several devices by default";
         attention_dp: bool, "data-parallel attention with shared experts";
         pools: bool, "disaggregated prefill and decode";
         wide_ep: bool, "wide expert parallelism: direct dispatch, redundant experts, two-batch overlap";

@@ -75,6 +75,19 @@ fn unset_parallel_size_leaves_the_accelerator_count_unknown() {
 }
 
 #[test]
+fn llama_cpp_splits_layers_unless_another_mode_is_stated() {
+    for (flags, want) in [
+        ("-ts 1,1", json!({ "num_accelerators": 2, "tp": null, "pp": 2 })),
+        ("-sm layer --tensor-split 3/1", json!({ "num_accelerators": 2, "tp": null, "pp": 2 })),
+        ("-sm row -ts 1,1", json!({ "num_accelerators": 2, "tp": 2, "pp": null })),
+        ("-ts 1,1,1,1 --split-mode tensor", json!({ "num_accelerators": 4, "tp": 4, "pp": null })),
+    ] {
+        let i = read("s.sh", &format!("#!/bin/bash\n./llama-server -m /m/Base-7B-Q4_K_M.gguf {flags}\n"));
+        expect(&i, &want);
+    }
+}
+
+#[test]
 fn llama_cpp_and_modelfiles_take_precision_from_names() {
     let i = read(
         "l.sh",

@@ -87,6 +87,14 @@ words! {
         Window = "window",
     }
 
+    /// What is split over several devices by default if a model does not fit on one.
+    ModelSplit {
+        /// Weight matrices and attention heads (tensor parallelism).
+        Tensors = "tensors",
+        /// The list of layers (pipeline stages).
+        Layers = "layers",
+    }
+
     /// Implementation language of the scheduling and sampling loop.
     Executor {
         /// Compiled code.
@@ -347,6 +355,8 @@ pub struct ServingTraits {
     pub prefill: PrefillPolicy,
     /// Limit on the memory of weights and KV cache.
     pub memory: MemoryRule,
+    /// What is split over several devices by default.
+    pub split: ModelSplit,
     /// Data-parallel attention is supported inside a replica whose ranks share the experts.
     pub attention_dp: bool,
     /// Prefill and decode can run on separate accelerators.
@@ -410,6 +420,7 @@ impl Default for ServingTraits {
             max_num_batched_tokens: TokenBudget::Tokens(8192.0),
             prefill: PrefillPolicy::Mixed,
             memory: MemoryRule::OfTotal(0.9),
+            split: ModelSplit::Tensors,
             attention_dp: false,
             pools: false,
             wide_ep: false,

@@ -9,7 +9,7 @@ use atlas_perf::constants::Constants;
 use atlas_perf::memory::training_memory;
 use atlas_perf::serving::Layout;
 use atlas_perf::serving::shape::Shape;
-use atlas_perf::traits::Accumulation;
+use atlas_perf::traits::{Accumulation, ModelSplit};
 
 /// Maximum share of an accelerator's memory for weights in a default layout. The rest is for KV cache, activations and
 /// the runtime.
@@ -53,7 +53,8 @@ impl Scenario {
         match phase.shape.mode {
             Mode::Training => self.fewest_training_ranks(phase, machine, model, have),
             Mode::Inference => {
-                let (tp, pp) = fewest_ranks(phase, machine, model, have);
+                let split = self.active_software.serving.split;
+                let (tp, pp) = fewest_ranks(phase, machine, model, split, have);
                 Ranks { tp, pp, ..Ranks::ONE }
             }
         }
@@ -214,8 +215,14 @@ fn powers(limit: f64) -> impl Iterator<Item = Count> + Clone {
 /// Fewest tensor-parallel ranks (a power of two that divides the heads) and pipeline stages whose weights take at most
 /// [`WEIGHT_SHARE`] of the memory. Pipeline stages are used only if all ranks of a scale-up domain do not suffice, as
 /// vLLM's documentation recommends (parallelism and scaling): tensor parallelism within a node, pipeline parallelism
-/// across nodes.
-fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture, have: f64) -> (Count, Count) {
+/// across nodes. Software that splits layers by default uses pipeline stages only.
+fn fewest_ranks(
+    phase: &Phase,
+    machine: &Machine,
+    model: &Architecture,
+    split: ModelSplit,
+    have: f64,
+) -> (Count, Count) {
     let room = WEIGHT_SHARE * machine.device.capacity();
     let domain = Count::floor(machine.domain).max(Count::ONE);
     let divides = |tp: &Count| model.heads <= 0.0 || (model.heads / *tp).fract() == 0.0;
@@ -223,7 +230,11 @@ fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture, have: f6
         let layout = Layout { tp, pp, ..Layout::default() };
         Shape::new(model, &phase.serving_defaults.formats, &layout).resident_bytes <= room
     };
-    let tensor = || powers(f64::from(domain)).filter(divides);
+    let most = match split {
+        ModelSplit::Tensors => f64::from(domain),
+        ModelSplit::Layers => 1.0,
+    };
+    let tensor = || powers(most).filter(divides);
     let widest = tensor().last().unwrap_or(Count::ONE);
     let within = tensor().map(|tp| (tp, Count::ONE));
     let beyond = powers((have / widest).min(f64::from(model.layers))).map(|pp| (widest, pp));

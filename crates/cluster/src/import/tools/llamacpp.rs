@@ -21,7 +21,8 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut ReadFields) -> b
         "-md" => return draft(out, node),
         "-n" => return out.int(Field::MaxOutputTokens, node),
         "-ts" => return split(out, node),
-        "-ngld" | "-ctv" | "-cd" | "-sm" | "-mg" | "-tb" | "-cb" | "-s" | "-a" => return true,
+        "-sm" => return split_mode(out, node),
+        "-ngld" | "-ctv" | "-cd" | "-mg" | "-tb" | "-cb" | "-s" | "-a" => return true,
         _ => {}
     }
     match key {
@@ -46,10 +47,11 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut ReadFields) -> b
         "cache_type_k" => super::kv(out, node),
         "model_draft" | "hf_repo_draft" => draft(out, node),
         "tensor_split" => split(out, node),
+        "split_mode" => split_mode(out, node),
         "draft_max" | "draft" | "draft_n" => out.int(Field::SpeculativeTokens, node),
-        "cache_type_v" | "cont_batching" | "mlock" | "no_mmap" | "split_mode" | "main_gpu" | "slots" | "metrics"
-        | "jinja" | "draft_min" | "draft_p_min" | "ctx_size_draft" | "gpu_layers_draft" | "n_gpu_layers_draft"
-        | "samplers" | "alias" | "device" | "rpc" | "mem" => true,
+        "cache_type_v" | "cont_batching" | "mlock" | "no_mmap" | "main_gpu" | "slots" | "metrics" | "jinja"
+        | "draft_min" | "draft_p_min" | "ctx_size_draft" | "gpu_layers_draft" | "n_gpu_layers_draft" | "samplers"
+        | "alias" | "device" | "rpc" | "mem" => true,
         _ => super::is_irrelevant(key),
     }
 }
@@ -61,6 +63,20 @@ fn split(out: &mut ReadFields, node: &Node) -> bool {
     let devices = given.count() as i64;
     if devices > 0 {
         out.fields.set_implied(Field::NumAccelerators, devices, node.line);
+        // Layers are split, unless another mode is stated.
+        let ranks = if out.fields.has(Field::Tp) { Field::Tp } else { Field::Pp };
+        out.fields.remove(ranks);
+        out.fields.set_implied(ranks, devices, node.line);
+    }
+    true
+}
+
+/// What is split over the devices: layers, or (in rows) weights.
+fn split_mode(out: &mut ReadFields, node: &Node) -> bool {
+    if matches!(node.text().as_deref(), Some("row" | "tensor")) {
+        let devices = out.fields.int(Field::Pp).unwrap_or(1);
+        out.fields.remove(Field::Pp);
+        out.fields.set_implied(Field::Tp, devices, node.line);
     }
     true
 }

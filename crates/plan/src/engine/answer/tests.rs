@@ -435,3 +435,17 @@ fn gradients_are_reduced_in_the_last_of_several_micro_batches_where_the_software
     assert!(near(gradients("software=hf-trainer", "global=8"), 4.0 * all / 8.0, 0.02));
     assert!(near(gradients("software=deepspeed", "global=64"), 2.0 * all / 8.0, 0.02));
 }
+
+#[test]
+fn default_layout_splits_layers_where_the_software_does() {
+    let library = library();
+    let layout = |software: &str| {
+        let set = [software, "model=llama-3.1-70b", "precision=int4"];
+        let (scenario, _) = answered(&library, Engine::Analytical, ("rtx-4090-8", "llama3.1-8b-serve"), &set);
+        (scenario.base.shape.tp.get(), scenario.base.shape.pp.get())
+    };
+    let (tp, pp) = layout("software=vllm");
+    assert!(tp > 1 && pp == 1);
+    assert_eq!(layout("software=llama.cpp"), (1, tp));
+    assert_eq!(layout("software=llama.cpp@b1283"), (tp, 1), "rows were split before layers");
+}
