@@ -11,6 +11,7 @@
 //! * [`roofline`] – the time of one operator on one accelerator
 //! * [`collective`] – the time of one collective on one fabric
 //! * [`memory`] – what must be resident on one accelerator
+//! * [`parts`] – the parts of times and memory
 //! * [`traits`] – behavior of software, independent of names and versions
 //! * [`vision`] – the work of encoding images before a language model reads them
 //! * [`training`], [`serving`] – the time of one optimizer step; the performance of a deployment under load
@@ -31,6 +32,7 @@ pub mod interval;
 pub mod linear;
 pub mod memory;
 pub mod ops;
+pub mod parts;
 pub mod roofline;
 pub mod serving;
 pub mod training;

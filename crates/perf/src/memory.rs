@@ -12,6 +12,7 @@ pub use stage::{ModelStates, Sharded, gathered_head, gathered_layer, keeps_gathe
 
 use crate::constants::Constants;
 use crate::convolution::Residual;
+use crate::parts::MemoryPart;
 use crate::training::adapters::Adapters;
 use crate::training::input::{Plan, TrainingInput};
 use atlas_core::plan::Recompute;
@@ -48,17 +49,17 @@ impl MemoryBreakdown {
         self.values().iter().sum()
     }
 
-    /// Names of the purposes in order of declaration.
-    pub const NAMES: [&'static str; 9] = [
-        "weights",
-        "gradients",
-        "optimizer",
-        "activations",
-        "recomputed layer",
-        "logits",
-        "buffers",
-        "fragmentation",
-        "reserve",
+    /// The parts in order of declaration.
+    pub const PARTS: [MemoryPart; 9] = [
+        MemoryPart::Weights,
+        MemoryPart::Gradients,
+        MemoryPart::Optimizer,
+        MemoryPart::Activations,
+        MemoryPart::RecomputedLayer,
+        MemoryPart::Logits,
+        MemoryPart::Buffers,
+        MemoryPart::Fragmentation,
+        MemoryPart::Reserve,
     ];
 
     /// Bytes in order of declaration.
@@ -74,11 +75,6 @@ impl MemoryBreakdown {
             self.fragmentation,
             self.reserve,
         ]
-    }
-
-    /// Names and bytes in order of declaration.
-    pub fn parts(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
-        Self::NAMES.into_iter().zip(self.values())
     }
 
     /// Bytes that the framework reports as allocated (`max_memory_allocated`).

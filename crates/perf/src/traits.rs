@@ -29,7 +29,7 @@ macro_rules! words {
         }
     )+ };
 }
-use words;
+pub(crate) use words;
 
 words! {
     /// How the kernels of a training step are launched.

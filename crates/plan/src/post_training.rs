@@ -12,7 +12,7 @@
 
 use crate::engine::answer::{serving, throttle, training};
 use crate::engine::estimate;
-use crate::estimate::{Estimate, MetricId};
+use crate::estimate::{Estimate, MemoryPart, MetricId};
 use crate::knob::{Knob, KnobError, Overrides, Setting};
 use crate::scenario::{Parts, Scenario, ScenarioError};
 use atlas_config::Mode;
@@ -177,7 +177,7 @@ fn sync(train: &Scenario, rollout: &Scenario, rolled: &Estimate, apart: bool) ->
     let constants = throttle::training(train, &input);
     let fabric = Fabric::new(&input.accelerator, &constants, input.oversubscription);
     // The weights of a device, in the formats and the layout of the rollout.
-    let shard = rolled.detail.map_or(0.0, |detail| detail.memory.parts.part("weights"));
+    let shard = rolled.detail.map_or(0.0, |detail| detail.memory.parts.part(MemoryPart::Weights));
     let ranks = served.layout.replica().max(1.0);
     let gathered = all_gather(&fabric, Group::strided(input.accelerators / ranks, ranks, input.domain), shard);
     // Replicas forward weights as they arrive, so the time over the network is that of one transfer.

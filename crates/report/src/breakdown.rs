@@ -2,7 +2,7 @@
 
 use super::table::{Table, left, right};
 use atlas_core::sort;
-use atlas_plan::estimate::Breakdown;
+use atlas_plan::estimate::{Breakdown, Part};
 
 /// Length of the longest bar in terminal columns.
 const MAX_BAR_COLUMNS: f64 = 30.0;
@@ -34,16 +34,16 @@ pub fn percentages(parts: &[f64]) -> Vec<f64> {
 
 /// Renders name, bar, share and value of every part above zero, largest first.
 #[must_use]
-pub fn bars(breakdown: &Breakdown, show: impl Fn(f64) -> String) -> String {
-    let mut parts: Vec<(&str, f64)> = breakdown.parts().filter(|(_, value)| *value > 0.0).collect();
+pub fn bars<P: Part>(breakdown: &Breakdown<P>, show: impl Fn(f64) -> String) -> String {
+    let mut parts: Vec<(P, f64)> = breakdown.parts().filter(|(_, value)| *value > 0.0).collect();
     sort::by(&mut parts, |a, b| b.1.total_cmp(&a.1));
     let shares = percentages(&parts.iter().map(|(_, value)| *value).collect::<Vec<f64>>());
     let largest = shares.iter().fold(0.0f64, |largest, share| largest.max(*share));
     let mut table = Table::new([left(""), left(""), right(""), right("")]);
-    for ((name, value), share) in parts.iter().zip(&shares) {
+    for ((part, value), share) in parts.iter().zip(&shares) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the longest bar")]
         let length = (MAX_BAR_COLUMNS * share / largest.max(1e-9)).round() as usize;
-        table.row([format!("  {name}"), "█".repeat(length), format!("{share:.1} %"), show(*value)]);
+        table.row([format!("  {}", part.name()), "█".repeat(length), format!("{share:.1} %"), show(*value)]);
     }
     let total: f64 = shares.iter().sum();
     table.row(["  all".to_owned(), String::new(), format!("{total:.1} %"), show(breakdown.total())]);

@@ -257,8 +257,8 @@ fn render(story: &validate::story::RowExplanation) -> String {
     }
     if let Some(time) = &story.time {
         let mut table = Table::new([left(""), right(""), right("")]);
-        for (name, seconds) in time.parts().filter(|(_, seconds)| *seconds > 0.0) {
-            table.row([format!("  {name}"), units::duration(seconds), units::percent(seconds / time.total())]);
+        for (part, seconds) in time.parts().filter(|(_, seconds)| *seconds > 0.0) {
+            table.row([format!("  {}", part.name()), units::duration(seconds), units::percent(seconds / time.total())]);
         }
         table.row(["  all".to_owned(), units::duration(time.total()), units::percent(1.0)]);
         out += &format!("\nwhere the time goes\n{}", table.render());

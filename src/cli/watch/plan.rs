@@ -136,13 +136,12 @@ pub(crate) fn prediction(
     }
     let tokens_per_step = detail.training.as_ref().map(|training| training.tokens_per_step);
     let planned = scenario.base.plan.train_tokens.zip(tokens_per_step).filter(|(_, tokens)| *tokens > 0.0);
-    let terms = detail.time.parts().filter(|(_, seconds)| *seconds > 0.0);
     Ok(Prediction {
         name: format!("{} × {}", parts.target.name, parts.workload.name),
         quantity,
         seconds,
         band: [low, high],
-        terms: terms.map(|(name, seconds)| (name.to_owned(), seconds)).collect(),
+        terms: detail.time.parts().filter(|(_, seconds)| *seconds > 0.0).collect(),
         accelerators: scenario.accelerators(),
         tokens_per_step,
         steps: steps.or(planned.map(|(all, tokens)| (all / tokens).ceil() as u64)),

@@ -3,7 +3,7 @@
 use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_plan::engine::estimate;
-use atlas_plan::estimate::{Estimate, METRICS, MetricId};
+use atlas_plan::estimate::{Estimate, METRICS, MetricId, TimePart};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::optimize::{Candidate, Problem, freed, optimize};
@@ -69,7 +69,10 @@ const LARGER: f64 = 0.02;
 fn parts(a: &Estimate, b: &Estimate) -> String {
     let (Some(a), Some(b)) = (a.detail, b.detail) else { return String::new() };
     let differ = a.time.parts().zip(b.time.parts()).filter(|((_, a), (_, b))| a != b);
-    differ.map(|((name, a), (_, b))| format!("{name} {:.4} -> {:.4}", 1e3 * a, 1e3 * b)).collect::<Vec<_>>().join(", ")
+    differ
+        .map(|((part, a), (_, b))| format!("{} {:.4} -> {:.4}", part.name(), 1e3 * a, 1e3 * b))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn rate(answer: &Estimate) -> f64 {
@@ -221,7 +224,7 @@ fn eight_bits(drawn: &Drawn) -> Option<Result<(), String>> {
     let (wide, narrow) = (of("bf16")?, of("fp8")?);
     let launches = |drawn: &Drawn| {
         let time = drawn.answer.detail.map(|detail| detail.time)?;
-        let of: f64 = time.parts().filter(|(name, _)| matches!(*name, "launch" | "host")).map(|(_, s)| s).sum();
+        let of = time.part(TimePart::Launch) + time.part(TimePart::Host);
         Some(of / time.total())
     };
     // Quantization needs additional kernels.

@@ -5,7 +5,7 @@ use atlas_core::sort;
 use atlas_core::units;
 use atlas_core::units::BYTES_PER_GB;
 use atlas_plan::advice::{self, Objective};
-use atlas_plan::estimate::{Breakdown, Direction, Metric, MetricId, Section};
+use atlas_plan::estimate::{Breakdown, Direction, MemoryPart, Metric, MetricId, Part, Section, TimePart};
 use atlas_plan::explain;
 use atlas_plan::knob::{Knob, Setting};
 
@@ -118,22 +118,23 @@ pub(super) fn breakdown(question: &ParsedQuestion, context: &Context<'_>) -> Res
     Ok(reply)
 }
 
-fn time_table(reply: &mut Reply, mode: Mode, time: &Breakdown) {
+fn time_table(reply: &mut Reply, mode: Mode, time: &Breakdown<TimePart>) {
     let of = if mode == Mode::Training { "optimizer step" } else { "output token" };
     parts_table(reply, &format!("time of one {of}"), time, units::duration);
 }
 
-fn memory_table(reply: &mut Reply, memory: &Breakdown) {
+fn memory_table(reply: &mut Reply, memory: &Breakdown<MemoryPart>) {
     parts_table(reply, "memory of the fullest device", memory, units::memory);
 }
 
 /// Table of the largest parts and the rest, which sum to the whole.
-fn parts_table(reply: &mut Reply, of: &str, whole: &Breakdown, show: impl Fn(f64) -> String) {
+fn parts_table<P: Part>(reply: &mut Reply, of: &str, whole: &Breakdown<P>, show: impl Fn(f64) -> String) {
     let total = whole.total();
     if total <= 0.0 {
         return;
     }
-    let mut parts: Vec<(&str, f64)> = whole.parts().filter(|(_, value)| *value > 0.0).collect();
+    let parts = whole.parts().filter(|(_, value)| *value > 0.0);
+    let mut parts: Vec<(&str, f64)> = parts.map(|(part, value)| (part.name(), value)).collect();
     sort::by(&mut parts, |a, b| b.1.total_cmp(&a.1));
     let rest: f64 = parts.iter().skip(PARTS).map(|(_, value)| value).sum();
     parts.truncate(PARTS);

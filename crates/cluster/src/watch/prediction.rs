@@ -1,5 +1,7 @@
 //! The prediction with which a run is compared.
 
+use atlas_plan::estimate::TimePart;
+
 /// The quantity that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
@@ -31,8 +33,8 @@ pub struct Prediction {
     pub seconds: f64,
     /// Lower and upper bound of the 90 % interval, s.
     pub band: [f64; 2],
-    /// Named terms of the predicted time, s. They sum to the predicted time.
-    pub terms: Vec<(String, f64)>,
+    /// Parts of the predicted time, s. They sum to the predicted time.
+    pub terms: Vec<(TimePart, f64)>,
     /// Number of accelerators of the job.
     pub accelerators: f64,
     /// Tokens per training step.
@@ -62,16 +64,30 @@ pub enum Part {
     Others,
 }
 
-/// Category of a term, by its name in estimates.
+/// Category of a term.
 #[must_use]
-pub fn part(term: &str) -> Part {
+pub fn part(term: TimePart) -> Part {
     match term {
-        "tensor parallel" | "context parallel" | "expert parallel" | "pipeline transfer" | "data parallel"
-        | "communication" | "all-reduce" => Part::Network,
-        "host" | "launch" | "offload" => Part::Host,
-        "KV cache" => Part::Cache,
-        "stragglers" | "failures" => Part::Others,
-        _ => Part::Device,
+        TimePart::TensorParallel
+        | TimePart::ContextParallel
+        | TimePart::ExpertParallel
+        | TimePart::PipelineTransfer
+        | TimePart::DataParallel
+        | TimePart::Communication
+        | TimePart::AllReduce => Part::Network,
+        TimePart::Host | TimePart::Launch | TimePart::Offload | TimePart::DataLoading => Part::Host,
+        TimePart::KvCache => Part::Cache,
+        TimePart::Stragglers | TimePart::Failures => Part::Others,
+        TimePart::Gemm
+        | TimePart::Attention
+        | TimePart::Elementwise
+        | TimePart::Recompute
+        | TimePart::PipelineBubble
+        | TimePart::Optimizer
+        | TimePart::Images
+        | TimePart::Compute
+        | TimePart::Weights
+        | TimePart::Activations => Part::Device,
     }
 }
 
@@ -79,13 +95,13 @@ impl Prediction {
     /// Predicted time of a category, s.
     #[must_use]
     pub fn of(&self, wanted: Part) -> f64 {
-        self.terms.iter().filter(|(name, _)| part(name) == wanted).map(|(_, seconds)| seconds).sum()
+        self.terms.iter().filter(|(term, _)| part(*term) == wanted).map(|(_, seconds)| seconds).sum()
     }
 
     /// Name of the largest term of a category.
     #[must_use]
-    pub fn largest(&self, wanted: Part) -> Option<&str> {
-        let terms = self.terms.iter().filter(|(name, seconds)| part(name) == wanted && *seconds > 0.0);
-        terms.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name.as_str())
+    pub fn largest(&self, wanted: Part) -> Option<&'static str> {
+        let terms = self.terms.iter().filter(|(term, seconds)| part(*term) == wanted && *seconds > 0.0);
+        terms.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(term, _)| term.name())
     }
 }

@@ -1,5 +1,6 @@
 //! Synthetic runs that slow down midway, and their diagnoses.
 
+use atlas_plan::estimate::TimePart;
 use std::fmt::Write as _;
 
 use atlas_cluster::watch::tail::Piece;
@@ -13,9 +14,14 @@ fn training() -> Prediction {
         quantity: Quantity::Step,
         seconds: 4.0,
         band: [3.4, 4.6],
-        terms: [("gemm", 2.6), ("attention", 0.4), ("host", 0.1), ("data parallel", 0.8), ("optimizer", 0.1)]
-            .map(|(name, seconds)| (name.to_owned(), seconds))
-            .to_vec(),
+        terms: [
+            (TimePart::Gemm, 2.6),
+            (TimePart::Attention, 0.4),
+            (TimePart::Host, 0.1),
+            (TimePart::DataParallel, 0.8),
+            (TimePart::Optimizer, 0.1),
+        ]
+        .to_vec(),
         accelerators: 64.0,
         tokens_per_step: Some(1_048_576.0),
         steps: None,
@@ -251,9 +257,14 @@ fn serving() -> Prediction {
         quantity: Quantity::Token,
         seconds: 0.028,
         band: [0.022, 0.035],
-        terms: [("compute", 0.004), ("weights", 0.012), ("KV cache", 0.005), ("communication", 0.004), ("host", 0.003)]
-            .map(|(name, seconds)| (name.to_owned(), seconds))
-            .to_vec(),
+        terms: [
+            (TimePart::Compute, 0.004),
+            (TimePart::Weights, 0.012),
+            (TimePart::KvCache, 0.005),
+            (TimePart::Communication, 0.004),
+            (TimePart::Host, 0.003),
+        ]
+        .to_vec(),
         accelerators: 8.0,
         tokens_per_step: None,
         steps: None,

@@ -16,7 +16,7 @@ use atlas_perf::training;
 use atlas_perf::training::{TimeBreakdown, TrainingInput};
 use atlas_perf::traits::ExpertProducts;
 use atlas_plan::engine::answer::event as simulated;
-use atlas_plan::estimate::Breakdown;
+use atlas_plan::estimate::{Breakdown, TimePart};
 use atlas_plan::search::Gauge;
 
 /// Explanation of a row.
@@ -27,7 +27,7 @@ pub struct RowExplanation {
     /// Input of the engine, and the steps of its estimate.
     pub steps: Vec<(&'static str, String)>,
     /// Breakdown of the predicted time, s: of a step, or of one output token of a replica.
-    pub time: Option<Breakdown>,
+    pub time: Option<Breakdown<TimePart>>,
     /// Predicted and measured values, or why there is no prediction.
     pub verdicts: Vec<Verdict>,
 }
@@ -62,7 +62,7 @@ fn states(row: &Row) -> Vec<(String, String)> {
     row.cells().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
 }
 
-type Reported = (Vec<(&'static str, String)>, Breakdown);
+type Reported = (Vec<(&'static str, String)>, Breakdown<TimePart>);
 
 fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
     let c = Constants::default();
@@ -73,7 +73,7 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
         out.mfu /= slower;
         out.time = parts;
     }
-    let time = Breakdown::of(&TimeBreakdown::NAMES, out.time.values());
+    let time = Breakdown::of(&TimeBreakdown::PARTS, out.time.values());
     let flops = i.arch.palm_flops_per_token(i.seq, false);
     let tokens = i.global * i.seq;
     let peak = i.accelerator.peak(i.precision);
@@ -204,5 +204,5 @@ fn served(i: &ServingInput, engine: Engine) -> Reported {
             ),
         ),
     ];
-    (steps, Breakdown::of(&StepTime::NAMES, out.time.values()))
+    (steps, Breakdown::of(&StepTime::PARTS, out.time.values()))
 }

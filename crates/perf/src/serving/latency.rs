@@ -10,6 +10,7 @@ use super::machine::Machine;
 use super::queue;
 use super::steady_state::{self, Cycle};
 use crate::constants::Constants;
+use crate::parts::FirstTokenPart;
 use atlas_core::math;
 
 /// Mean and percentiles of a latency.
@@ -92,9 +93,23 @@ pub struct FirstToken {
 }
 
 impl FirstToken {
+    /// The parts in order of declaration.
+    pub const PARTS: [FirstTokenPart; 5] = [
+        FirstTokenPart::Slot,
+        FirstTokenPart::Queue,
+        FirstTokenPart::Burst,
+        FirstTokenPart::Prefill,
+        FirstTokenPart::Overhead,
+    ];
+
+    /// Values in order of declaration, s.
+    pub fn values(&self) -> [f64; 5] {
+        [self.slot, self.queue, self.burst, self.prefill, self.overhead]
+    }
+
     /// Sum of all parts, s.
     pub fn total(&self) -> f64 {
-        self.slot + self.queue + self.burst + self.prefill + self.overhead
+        self.values().iter().sum()
     }
 
     /// Parts of the 99th percentile; they sum to that of [`FirstToken::spread`].

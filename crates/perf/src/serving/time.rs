@@ -1,5 +1,7 @@
 //! Parts of the time of a step.
 
+use crate::parts::TimePart;
+
 /// Seconds of a step by cause; they sum to [`StepTime::total`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepTime {
@@ -22,9 +24,17 @@ pub struct StepTime {
 }
 
 impl StepTime {
-    /// Names of the parts in order of declaration.
-    pub const NAMES: [&'static str; 8] =
-        ["compute", "weights", "KV cache", "activations", "communication", "launch", "host", "images"];
+    /// The parts in order of declaration.
+    pub const PARTS: [TimePart; 8] = [
+        TimePart::Compute,
+        TimePart::Weights,
+        TimePart::KvCache,
+        TimePart::Activations,
+        TimePart::Communication,
+        TimePart::Launch,
+        TimePart::Host,
+        TimePart::Images,
+    ];
 
     /// Values in order of declaration, s.
     pub fn values(&self) -> [f64; 8] {

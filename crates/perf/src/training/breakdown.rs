@@ -1,5 +1,7 @@
 //! Parts of the time of a step.
 
+use crate::parts::TimePart;
+
 /// Seconds of a step by cause; [`TimeBreakdown::total`] is the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TimeBreakdown {
@@ -34,22 +36,22 @@ pub struct TimeBreakdown {
 }
 
 impl TimeBreakdown {
-    /// Names of the parts in order of declaration.
-    pub const NAMES: [&'static str; 14] = [
-        "gemm",
-        "attention",
-        "elementwise",
-        "recompute",
-        "host",
-        "tensor parallel",
-        "context parallel",
-        "expert parallel",
-        "pipeline transfer",
-        "pipeline bubble",
-        "data parallel",
-        "optimizer",
-        "offload",
-        "images",
+    /// The parts in order of declaration.
+    pub const PARTS: [TimePart; 14] = [
+        TimePart::Gemm,
+        TimePart::Attention,
+        TimePart::Elementwise,
+        TimePart::Recompute,
+        TimePart::Host,
+        TimePart::TensorParallel,
+        TimePart::ContextParallel,
+        TimePart::ExpertParallel,
+        TimePart::PipelineTransfer,
+        TimePart::PipelineBubble,
+        TimePart::DataParallel,
+        TimePart::Optimizer,
+        TimePart::Offload,
+        TimePart::Images,
     ];
 
     /// Values in order of declaration.
@@ -70,11 +72,6 @@ impl TimeBreakdown {
             self.offload,
             self.images,
         ]
-    }
-
-    /// Names and values in order of declaration.
-    pub fn parts(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
-        Self::NAMES.into_iter().zip(self.values())
     }
 
     /// The step time.

@@ -2,7 +2,7 @@
 //! consistent.
 
 use super::Changes;
-use crate::estimate::{Cause, Detail, Estimate, Verdict};
+use crate::estimate::{Cause, Detail, Estimate, TimePart, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Phase, Scenario};
 use atlas_config::Mode;
@@ -92,8 +92,8 @@ impl<'a> Case<'a> {
     }
 
     /// Share of the time of a part of the breakdown.
-    pub(super) fn part(&self, name: &str) -> f64 {
-        self.detail().map_or(0.0, |detail| detail.time.part(name) / detail.time.total().max(1e-12))
+    pub(super) fn part(&self, part: TimePart) -> f64 {
+        self.detail().map_or(0.0, |detail| detail.time.part(part) / detail.time.total().max(1e-12))
     }
 
     /// Whether the device supports a format, at a higher rate than 16-bit formats.

@@ -2,6 +2,7 @@
 //! of training and serving.
 
 use atlas_core::math;
+use atlas_perf::parts::{FirstTokenPart, MemoryPart, TimePart};
 use serde::{Serialize, Serializer};
 
 use super::breakdown::Breakdown;
@@ -17,7 +18,7 @@ pub use atlas_core::plan_spec::HEADROOM;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Detail {
     /// Breakdown of the time, s: of an optimizer step, or of one output token on a replica.
-    pub time: Breakdown,
+    pub time: Breakdown<TimePart>,
     /// Memory use of the fullest device.
     pub memory: MemoryUse,
     /// Bottlenecks, as shares of the time.
@@ -188,7 +189,7 @@ impl NodePower {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MemoryUse {
     /// Point estimate, by purpose.
-    pub parts: Breakdown,
+    pub parts: Breakdown<MemoryPart>,
     /// Upper bound of the total; it decides whether the scenario fits.
     pub upper: f64,
     /// Capacity of the device.
@@ -264,7 +265,7 @@ pub struct Serving {
     #[serde(serialize_with = "as_list")]
     pub e2e_ms: Spread,
     /// Breakdown of TTFT, ms.
-    pub first_token: Breakdown,
+    pub first_token: Breakdown<FirstTokenPart>,
     /// Sequences per batch of a replica.
     pub batch: f64,
     /// Sequences that fit in the KV cache of a replica.

@@ -16,7 +16,8 @@ pub mod scale;
 pub mod standing;
 mod verdict;
 
-pub use breakdown::Breakdown;
+pub use atlas_perf::parts::{FirstTokenPart, MemoryPart, TimePart};
+pub use breakdown::{Breakdown, Part};
 pub use detail::{
     Adjustments, Detail, Interval, MemoryUse, NodePower, Serving, Simulated, SimulatedServing, SimulatedTraining,
     Training,

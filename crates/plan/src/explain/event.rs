@@ -3,7 +3,7 @@
 
 use super::expression::sum;
 use super::{Context, Origin, Term, serving, training};
-use crate::estimate::{MetricId, Serving, Simulated, Training};
+use crate::estimate::{MetricId, Serving, Simulated, TimePart, Training};
 use crate::knob::Knob;
 use atlas_config::Mode;
 
@@ -58,10 +58,9 @@ impl Reported<'_> {
     fn step(&self) -> Term {
         let detail = self.whole.estimate.detail;
         let parts = detail.iter().flat_map(|detail| detail.time.parts()).filter(|(_, seconds)| *seconds != 0.0);
-        let parts = parts.map(|(name, seconds)| {
-            let symbol = format!("T_{}", name.replace(' ', "_"));
-            let (how, bearing) = match name {
-                "stragglers" => (
+        let parts = parts.map(|(part, seconds)| {
+            let (how, bearing) = match part {
+                TimePart::Stragglers => (
                     "simulated step minus the same step on uniform hardware",
                     vec![
                         self.knob("n_slow", Knob::SlowNodes),
@@ -69,7 +68,7 @@ impl Reported<'_> {
                         self.knob("cv", Knob::Jitter),
                     ],
                 ),
-                "failures" => (
+                TimePart::Failures => (
                     "lost work, restarts and checkpoints of a long simulated run, per step",
                     vec![
                         self.knob("mtbf", Knob::NodeMtbf),
@@ -78,12 +77,14 @@ impl Reported<'_> {
                         self.knob("R", Knob::Restart),
                     ],
                 ),
-                "pipeline bubble" => ("integral: time that stages wait for each other", Vec::new()),
-                "pipeline transfer" => ("integral: time that stages wait for transfers", Vec::new()),
-                "data parallel" => ("integral: time that stages wait for collectives of their group", Vec::new()),
+                TimePart::PipelineBubble => ("integral: time that stages wait for each other", Vec::new()),
+                TimePart::PipelineTransfer => ("integral: time that stages wait for transfers", Vec::new()),
+                TimePart::DataParallel => {
+                    ("integral: time that stages wait for collectives of their group", Vec::new())
+                }
                 _ => ("integral: compute time of the stages, split as in the closed form", Vec::new()),
             };
-            Term::input(symbol, name, "s", seconds).from(Origin::Engine(how)).depending_on(bearing)
+            Term::part("T", part, "s", seconds).from(Origin::Engine(how)).depending_on(bearing)
         });
         let seconds = self.whole.total.step_time_ms / 1000.0;
         Term::stated("T", "optimizer step time, mean over the simulated steps", "s", seconds, sum(parts))
@@ -132,9 +133,8 @@ impl Reported<'_> {
             MetricId::RequestsPerSec => rate(value),
             MetricId::TpotMs => spread("TPOT", value),
             MetricId::TtftMs if serving.first_token.total().is_finite() => {
-                let parts = serving.first_token.parts().filter(|(_, ms)| *ms > 0.0).map(|(name, ms)| {
-                    Term::input(format!("t_{name}"), name, "ms", ms)
-                        .from(Origin::Engine("mean over the counted requests"))
+                let parts = serving.first_token.parts().filter(|(_, ms)| *ms > 0.0).map(|(part, ms)| {
+                    Term::part("t", part, "ms", ms).from(Origin::Engine("mean over the counted requests"))
                 });
                 let whole = self.counted("TTFT", "", "ms", value, "mean over the counted requests");
                 Term::stated("TTFT", "", "ms", value, sum(parts)).depending_on(whole.dependencies)

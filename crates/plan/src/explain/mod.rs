@@ -23,7 +23,7 @@ use serde::{Serialize, Serializer};
 pub use expression::{Expression, Written};
 pub use origin::{Origin, Place};
 
-use crate::estimate::{Estimate, Figures, METRICS, Metric, MetricId, Queue};
+use crate::estimate::{Estimate, Figures, METRICS, Metric, MetricId, Part, Queue};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
@@ -76,6 +76,11 @@ impl Term {
             dependencies: Vec::new(),
             origin: None,
         }
+    }
+
+    /// Creates the term of a part of a total; its symbol begins with `quantity`.
+    pub fn part(quantity: &str, part: impl Part, unit: &'static str, value: f64) -> Term {
+        Term::input(format!("{quantity}_{}", part.name().replace(' ', "_")), part.name(), unit, value)
     }
 
     /// Creates a term whose value is that of an equation.

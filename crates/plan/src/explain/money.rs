@@ -2,7 +2,7 @@
 
 use super::expression::Written;
 use super::{Context, Origin, Term, derive};
-use crate::estimate::MetricId;
+use crate::estimate::{MemoryPart, MetricId};
 use crate::knob::Knob;
 use crate::scenario::{HOURS_PER_MONTH, HOURS_PER_YEAR, capital_recovery};
 use atlas_core::plan::PriceBasis;
@@ -284,12 +284,9 @@ pub(super) fn node_power(whole: &Context<'_>, value: f64) -> Term {
 }
 
 /// Point estimate of the memory of the fullest device: the sum of its parts.
-fn point_memory(whole: &Context<'_>, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
+fn point_memory(whole: &Context<'_>, of_part: impl Fn(MemoryPart, Term) -> Term) -> Option<Term> {
     let memory = &whole.estimate.detail.as_ref()?.memory;
-    let parts = memory.parts.parts().map(|(name, bytes)| {
-        let term = Term::input(format!("M_{}", name.replace(' ', "_")), name, "bytes", bytes);
-        of_part(name, term)
-    });
+    let parts = memory.parts.parts().map(|(part, bytes)| of_part(part, Term::part("M", part, "bytes", bytes)));
     let total = super::expression::sum(parts);
     Some(Term::stated("M", "point estimate for the fullest device", "bytes", memory.total(), total))
 }
@@ -309,7 +306,7 @@ pub(super) fn hardware(
     whole: &Context<'_>,
     id: MetricId,
     value: f64,
-    of_part: impl Fn(&'static str, Term) -> Term,
+    of_part: impl Fn(MemoryPart, Term) -> Term,
 ) -> Option<Term> {
     match id {
         MetricId::NodePowerW => Some(node_power(whole, value)),
@@ -320,7 +317,7 @@ pub(super) fn hardware(
 }
 
 /// Peak memory of an accelerator: the sum of the parts on its fullest device.
-pub(super) fn memory(whole: &Context<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
+pub(super) fn memory(whole: &Context<'_>, value: f64, of_part: impl Fn(MemoryPart, Term) -> Term) -> Option<Term> {
     let total = point_memory(whole, of_part)?;
     let (upper, has) = bounds(whole)?;
     let dies = whole.scenario.machine.map_or(1.0, |machine| machine.dies);
@@ -335,11 +332,7 @@ pub(super) fn memory(whole: &Context<'_>, value: f64, of_part: impl Fn(&'static 
 }
 
 /// Upper bound of memory relative to the capacity of the fullest device.
-pub(super) fn memory_fill(
-    whole: &Context<'_>,
-    value: f64,
-    of_part: impl Fn(&'static str, Term) -> Term,
-) -> Option<Term> {
+pub(super) fn memory_fill(whole: &Context<'_>, value: f64, of_part: impl Fn(MemoryPart, Term) -> Term) -> Option<Term> {
     let (upper, has) = bounds(whole)?;
     let upper = upper.depending_on(vec![point_memory(whole, of_part)?]);
     Some(Term::stated("fill", "", "", value, upper / has))

@@ -9,7 +9,7 @@ use super::expression::{Written, product, sum};
 use super::origin::{constants, of_products};
 use super::{Context, Origin, Term, money};
 use crate::engine::answer::serving;
-use crate::estimate::{Detail, MetricId, Serving};
+use crate::estimate::{Detail, MemoryPart, MetricId, Serving, TimePart};
 use crate::knob::{Knob, Setting};
 use atlas_perf::accelerator::{Generation, Precision};
 use atlas_perf::constants::Constants;
@@ -55,14 +55,14 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
         MetricId::P95Ms => described.whole_request(|all| all.p95, "p95", value),
         MetricId::P99Ms => described.whole_request(|all| all.p99, "p99", value),
         MetricId::CommComputeRatio => {
-            let waited = described.parts().into_iter().find(|part| part.name == "communication");
+            let waited = described.parts(|part| part == TimePart::Communication).into_iter().next();
             let waited = waited.map_or_else(|| Written::from(0.0), Written::from);
             Term::stated("r_comm", "", "", value, waited / described.token_time())
         }
         MetricId::FlopUtilization => described.arithmetic(value),
         MetricId::HbmBwUtil => {
-            let names = ["weights", "KV cache", "activations", "compute"];
-            let bearing = described.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
+            let streamed = [TimePart::Weights, TimePart::KvCache, TimePart::Activations, TimePart::Compute];
+            let bearing = described.parts(|part| streamed.contains(&part));
             let how = "time to stream weights, KV cache and activations / time per token";
             Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).depending_on(bearing)
         }
@@ -153,24 +153,24 @@ impl Reported<'_> {
             "time per token of every running sequence, including its share of prefill",
             "s",
             value,
-            sum(self.parts()),
+            sum(self.parts(|_| true)),
         )
         .depending_on(self.drafting().into_iter().collect())
     }
 
-    fn parts(&self) -> Vec<Term> {
-        let parts = self.detail.time.parts().filter(|(_, seconds)| *seconds != 0.0);
-        parts.map(|(name, seconds)| self.part(name, seconds)).collect()
+    fn parts(&self, wanted: impl Fn(TimePart) -> bool) -> Vec<Term> {
+        let parts = self.detail.time.parts().filter(|(part, seconds)| wanted(*part) && *seconds != 0.0);
+        parts.map(|(part, seconds)| self.part(part, seconds)).collect()
     }
 
-    fn part(&self, name: &'static str, seconds: f64) -> Term {
+    fn part(&self, part: TimePart, seconds: f64) -> Term {
         let machine = self.whole.scenario.machine;
         let device = machine.map(|machine| machine.device).unwrap_or_default();
         let inputs = self.whole.inputs;
         let formats = self.whole.scenario.base.serving_defaults.formats;
         let bandwidth = || inputs.sheet("bw", "memory bandwidth of a device", "B/s", device.mem_bw, &[]);
-        let (how, mut bearing, names): (&'static str, Vec<Term>, &[&'static str]) = match name {
-            "compute" => (
+        let (how, mut bearing, names): (&'static str, Vec<Term>, &[&'static str]) = match part {
+            TimePart::Compute => (
                 "compute of linear layers and attention at the sustained rate",
                 vec![
                     inputs.sheet(
@@ -196,12 +196,12 @@ impl Reported<'_> {
                     "overlap_loss",
                 ],
             ),
-            "weights" => (
+            TimePart::Weights => (
                 "weights of a rank, read once per step",
                 vec![bandwidth(), self.weights(), self.knob("tp", Knob::Tp), self.knob("precision", Knob::Precision)],
                 &["memory_fraction", "overlap_loss"],
             ),
-            "KV cache" => (
+            TimePart::KvCache => (
                 "KV cache of every running sequence, read once per step",
                 vec![
                     bandwidth(),
@@ -212,10 +212,10 @@ impl Reported<'_> {
                 ],
                 &["kv_fraction"],
             ),
-            "activations" => {
+            TimePart::Activations => {
                 ("activations read and written outside GEMMs and attention", vec![bandwidth()], &["activation_passes"])
             }
-            "communication" => (
+            TimePart::Communication => (
                 "two tensor-parallel all-reduces per layer, expert exchanges, pipeline transfers",
                 vec![
                     self.knob("tp", Knob::Tp),
@@ -238,30 +238,28 @@ impl Reported<'_> {
                     "pcie_fraction",
                 ],
             ),
-            "launch" => (
+            TimePart::Launch => (
                 "gaps between kernels, with or without captured graphs",
                 vec![self.knob("graphs", Knob::CudaGraphs), self.knob("server", Knob::Software)],
                 &["kernel_graph", "kernel_prefill", "kernel_eager"],
             ),
-            "host" => (
+            TimePart::Host => (
                 "scheduling, input preparation, sampling, streaming and admission between steps",
                 vec![self.knob("server", Knob::Software), self.batch()],
                 &["step_python", "step_incremental", "step_compiled", "host_per_sequence", "host_exposed", "front_end"],
             ),
-            "images" => (
+            TimePart::Images => (
                 "GEMMs, attention, activations and all-reduces of the vision encoder, per request",
                 vec![bandwidth(), self.knob("tp", Knob::Tp)],
                 &["serving_products", "attention_fraction", "memory_fraction", "kernel_prefill"],
             ),
             _ => ("computed by the engine", Vec::new(), &[]),
         };
-        bearing.extend(self.stated_of_part(name));
-        let best = (name == "compute").then(|| of_products(device.generation));
+        bearing.extend(self.stated_of_part(part));
+        let best = (part == TimePart::Compute).then(|| of_products(device.generation));
         let names = best.into_iter().chain(names.iter().copied().filter(|name| self.affects(name)));
         bearing.extend(self.constants(&names.collect::<Vec<_>>()));
-        Term::input(format!("t_{}", name.replace(' ', "_")), name, "s", seconds)
-            .from(Origin::Engine(how))
-            .depending_on(bearing)
+        Term::part("t", part, "s", seconds).from(Origin::Engine(how)).depending_on(bearing)
     }
 
     /// Number of sequences running on a replica.
@@ -290,7 +288,7 @@ impl Reported<'_> {
     }
 
     fn weights(&self) -> Term {
-        let bytes = self.detail.memory.parts.part("weights");
+        let bytes = self.detail.memory.parts.part(MemoryPart::Weights);
         Term::input("M_weights", "weights on the fullest device", "bytes", bytes)
             .from(Origin::Engine("from the model, its format and sharding"))
     }

@@ -7,7 +7,7 @@ use super::expression::{Written, ceiling, product, sum};
 use super::origin::{constants, of_products};
 use super::{Context, Origin, Term, money, operators};
 use crate::engine::answer::training;
-use crate::estimate::{MetricId, Training};
+use crate::estimate::{MetricId, TimePart, Training};
 use crate::knob::Knob;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
@@ -16,8 +16,17 @@ use atlas_perf::training::terms::{Class, Operators};
 use atlas_perf::training::{MicroBatch, TrainingEstimate, TrainingInput, layer, token_flops};
 
 /// Communication parts of a step.
-const COMMUNICATION: [&str; 5] =
-    ["tensor parallel", "context parallel", "expert parallel", "pipeline transfer", "data parallel"];
+const COMMUNICATION: [TimePart; 5] = [
+    TimePart::TensorParallel,
+    TimePart::ContextParallel,
+    TimePart::ExpertParallel,
+    TimePart::PipelineTransfer,
+    TimePart::DataParallel,
+];
+
+/// Parts of a step that use the bandwidth of the device memory.
+const MEMORY_TRAFFIC: [TimePart; 5] =
+    [TimePart::Elementwise, TimePart::Optimizer, TimePart::Gemm, TimePart::Attention, TimePart::Recompute];
 
 /// Derivation of a metric; `None` for metrics that do not apply to training.
 pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
@@ -51,13 +60,12 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
             described.utilization("HFU", value, flops)
         }
         MetricId::CommComputeRatio => {
-            let waited = described.parts().into_iter().filter(|part| COMMUNICATION.contains(&&*part.name));
+            let waited = described.parts(|part| COMMUNICATION.contains(&part)).into_iter();
             let waited: Written = waited.map(Written::from).reduce(|a, b| a + b).unwrap_or_else(|| Written::from(0.0));
             Term::stated("r_comm", "", "", value, waited / described.step())
         }
         MetricId::HbmBwUtil => {
-            let names = ["elementwise", "optimizer", "gemm", "attention", "recompute"];
-            let bearing = described.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
+            let bearing = described.parts(|part| MEMORY_TRAFFIC.contains(&part));
             let how = "memory-bound time and memory traffic of GEMMs / step time";
             Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).depending_on(bearing)
         }
@@ -105,13 +113,13 @@ impl Reported<'_> {
     /// Step time in seconds: the sum of its parts.
     fn step(&self) -> Term {
         let seconds = self.whole.total.step_time_ms / 1000.0;
-        Term::stated("T", "optimizer step time", "s", seconds, sum(self.parts()))
+        Term::stated("T", "optimizer step time", "s", seconds, sum(self.parts(|_| true)))
     }
 
-    fn parts(&self) -> Vec<Term> {
+    fn parts(&self, wanted: impl Fn(TimePart) -> bool) -> Vec<Term> {
         let Some(detail) = &self.whole.estimate.detail else { return Vec::new() };
-        let parts = detail.time.parts().filter(|(_, seconds)| *seconds != 0.0);
-        parts.map(|(name, seconds)| self.part(name, seconds)).collect()
+        let parts = detail.time.parts().filter(|(part, seconds)| wanted(*part) && *seconds != 0.0);
+        parts.map(|(part, seconds)| self.part(part, seconds)).collect()
     }
 
     /// Micro-batches that a pipeline processes per step.
@@ -123,17 +131,17 @@ impl Reported<'_> {
     }
 
     /// One part of the step.
-    fn part(&self, name: &'static str, seconds: f64) -> Term {
-        let symbol = format!("T_{}", name.replace(' ', "_"));
-        let (how, bearing) = self.cause(name);
-        match self.composed(name) {
-            Some(written) => Term::stated(symbol, name, "s", seconds, written).depending_on(bearing),
-            None => Term::input(symbol, name, "s", seconds).from(Origin::Engine(how)).depending_on(bearing),
+    fn part(&self, part: TimePart, seconds: f64) -> Term {
+        let term = Term::part("T", part, "s", seconds);
+        let (how, bearing) = self.cause(part);
+        match self.composed(part) {
+            Some(written) => Term::stated(term.symbol, term.name, "s", seconds, written).depending_on(bearing),
+            None => term.from(Origin::Engine(how)).depending_on(bearing),
         }
     }
 
     /// Terms of a part. `None` if the engine returns only its total.
-    fn composed(&self, name: &str) -> Option<Written> {
+    fn composed(&self, part: TimePart) -> Option<Written> {
         if self.is_simulated {
             return None;
         }
@@ -142,23 +150,23 @@ impl Reported<'_> {
         };
         let of: MicroBatch = self.out.micro_batch;
         let a_layer = |what: &'static str, value: f64| self.layers() * once("t_layer", what, value);
-        let one: Written = match name {
-            "gemm" => self.passes(Class::Gemm)?,
-            "attention" => self.passes(Class::Attention)?,
-            "elementwise" => {
+        let one: Written = match part {
+            TimePart::Gemm => self.passes(Class::Gemm)?,
+            TimePart::Attention => self.passes(Class::Attention)?,
+            TimePart::Elementwise => {
                 let passes = self.passes(Class::Elementwise)?;
                 if of.sums == 0.0 { passes } else { passes + once("t_sums", "accumulating gradients in fp32", of.sums) }
             }
-            "recompute" => {
+            TimePart::Recompute => {
                 let [layer, _] = self.operators.as_ref()?;
                 self.layers() * operators::recomputed("t_again", "recomputation of an average layer", layer)?
             }
-            "host" => once("t_host", "kernel launches that the device waits for", of.host).into(),
-            "tensor parallel" => a_layer("exposed tensor-parallel communication per layer", of.tensor),
-            "context parallel" => a_layer("exposed context-parallel communication per layer", of.context),
-            "expert parallel" => a_layer("exposed expert dispatch and combine of an average layer", of.expert),
-            "pipeline transfer" => once("t_send", "exposed transfers between stages", of.transfer).into(),
-            "images" => once("t_images", "passes of the vision encoder", of.images).into(),
+            TimePart::Host => once("t_host", "kernel launches that the device waits for", of.host).into(),
+            TimePart::TensorParallel => a_layer("exposed tensor-parallel communication per layer", of.tensor),
+            TimePart::ContextParallel => a_layer("exposed context-parallel communication per layer", of.context),
+            TimePart::ExpertParallel => a_layer("exposed expert dispatch and combine of an average layer", of.expert),
+            TimePart::PipelineTransfer => once("t_send", "exposed transfers between stages", of.transfer).into(),
+            TimePart::Images => once("t_images", "passes of the vision encoder", of.images).into(),
             _ => return None,
         };
         let all = self.micro_batches() * one;
@@ -206,7 +214,7 @@ impl Reported<'_> {
     }
 
     /// Describes how the engine computes a part, with its dependencies.
-    fn cause(&self, name: &str) -> (&'static str, Vec<Term>) {
+    fn cause(&self, part: TimePart) -> (&'static str, Vec<Term>) {
         let plain = |how: &'static str, bearing: Vec<Term>| (how, bearing);
         let with = |mut bearing: Vec<Term>, names: &[&'static str]| {
             bearing.extend(self.constants(names));
@@ -218,9 +226,9 @@ impl Reported<'_> {
             self.whole.inputs.sheet("link", "scale-up bandwidth, one way", "B/s", rate, &["interconnect", "bw_GBps"])
         };
         let network = || self.knob("network", Knob::NetworkGbps);
-        match name {
-            "gemm" => plain("GEMMs, forward and backward", self.products()),
-            "attention" => plain(
+        match part {
+            TimePart::Gemm => plain("GEMMs, forward and backward", self.products()),
+            TimePart::Attention => plain(
                 "attention kernels, forward and backward",
                 with(
                     vec![self.peak(Precision::Bf16)],
@@ -233,7 +241,7 @@ impl Reported<'_> {
                     ],
                 ),
             ),
-            "elementwise" => {
+            TimePart::Elementwise => {
                 let bw = machine.map_or(0.0, |machine| machine.device.mem_bw);
                 let bw = self.whole.inputs.sheet("bw", "memory bandwidth", "B/s", bw, &[]);
                 plain(
@@ -241,15 +249,15 @@ impl Reported<'_> {
                     with(vec![bw], &["memory_fraction", "fused_traffic", "eager_traffic", "kernel_gap"]),
                 )
             }
-            "recompute" => plain(
+            TimePart::Recompute => plain(
                 "forward passes recomputed in the backward pass",
                 vec![self.knob("recompute", Knob::Recompute), self.recomputed()],
             ),
-            "host" => plain(
+            TimePart::Host => plain(
                 "kernel launches that the device waits for because the host is slower",
                 with(vec![self.knob("graphs", Knob::CudaGraphs)], &["issue", "routing_issue", "compiled_kernels"]),
             ),
-            "tensor parallel" => {
+            TimePart::TensorParallel => {
                 let bearing = vec![self.knob("tp", Knob::Tp), self.knob("sp", Knob::Sp), link()];
                 let names = [
                     "tensor_exposed",
@@ -261,22 +269,22 @@ impl Reported<'_> {
                 ];
                 plain("two collectives of the hidden state per layer and pass, minus overlap", with(bearing, &names))
             }
-            "context parallel" => plain(
+            TimePart::ContextParallel => plain(
                 "KV passed around the ring, minus overlap with attention",
                 with(vec![self.knob("cp", Knob::Cp), link()], &["link_fraction", "nic_fraction"]),
             ),
-            "expert parallel" => plain(
+            TimePart::ExpertParallel => plain(
                 "dispatch and combine of routed tokens, minus overlap",
                 with(
                     vec![self.knob("ep", Knob::Ep), self.knob("imbalance", Knob::ExpertImbalance), link(), network()],
                     &["expert_exposed", "nic_fraction", "congestion"],
                 ),
             ),
-            "pipeline transfer" => plain(
+            TimePart::PipelineTransfer => plain(
                 "activations sent between stages, minus overlap",
                 with(vec![self.knob("pp", Knob::Pp), self.knob("vpp", Knob::Vpp), network()], &["pipeline_exposed"]),
             ),
-            "pipeline bubble" => plain(
+            TimePart::PipelineBubble => plain(
                 "time of a micro-batch through all stages, reduced by interleaving and the schedule",
                 vec![
                     self.knob("pp", Knob::Pp),
@@ -285,7 +293,7 @@ impl Reported<'_> {
                     self.micro_batches(),
                 ],
             ),
-            "data parallel" => plain(
+            TimePart::DataParallel => plain(
                 "gradient reduction and weight all-gather, minus overlap with computation",
                 with(
                     vec![
@@ -297,15 +305,15 @@ impl Reported<'_> {
                     &["overlap_share", "overlap_slowdown", "nic_fraction", "congestion"],
                 ),
             ),
-            "optimizer" => plain(
+            TimePart::Optimizer => plain(
                 "optimizer states read and written once, and other costs of a step",
                 with(vec![self.knob("sharding", Knob::Sharding)], &["memory_fraction", "step_overhead"]),
             ),
-            "offload" => plain(
+            TimePart::Offload => plain(
                 "exposed host transfers and host optimizer updates",
                 vec![self.knob("cpu_offload", Knob::CpuOffload)],
             ),
-            "images" => plain(
+            TimePart::Images => plain(
                 "passes of the vision encoder (backward if trained) on the first stage",
                 with(
                     vec![

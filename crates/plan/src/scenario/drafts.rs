@@ -91,6 +91,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use crate::engine::estimate;
+    use crate::estimate::{MemoryPart, TimePart};
     use crate::knob::{Knob, KnobValues as _, Overrides, assignment};
     use crate::scenario::{Parts, Scenario};
     use atlas_config::library::Library;
@@ -124,7 +125,7 @@ mod tests {
     fn weights_of_draft_layers_and_models_need_memory() {
         let library = Library::load(&Sources::built_in(), None);
         let weights = |workload: &str, set: &[&str]| {
-            estimate(&scenario(&library, workload, set)).detail.unwrap().memory.parts.part("weights")
+            estimate(&scenario(&library, workload, set)).detail.unwrap().memory.parts.part(MemoryPart::Weights)
         };
         // A layer of DeepSeek-V3 has 11.5 billion weights in fp8, over 8 accelerators.
         let mtp = ["concurrency=4", "draft_method=mtp", "draft_tokens=1"];
@@ -150,7 +151,7 @@ mod tests {
             }
             let scenario = Scenario::resolve(&parts, &overrides).unwrap();
             let detail = estimate(&scenario).detail.unwrap();
-            let host = detail.time.part("host") / detail.time.total();
+            let host = detail.time.part(TimePart::Host) / detail.time.total();
             (detail.serving.unwrap().tpot_ms.mean, host)
         };
         // Without accepted drafts, the time of a token is that of a step.

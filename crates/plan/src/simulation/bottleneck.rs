@@ -94,7 +94,7 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
     let i = &m.system;
     let busiest = m.output.stages.iter().map(|stage| stage.compute / step).fold(0.0, f64::max);
     let compute = m.parts.compute / step;
-    let memory = m.memory_total() / m.capacity.max(1.0);
+    let memory = m.memory.total() / m.capacity.max(1.0);
     let network = m.parts.communication / step;
     let network_advice: &[&str] = if network > NETWORK_SEVERE {
         &[
@@ -136,7 +136,7 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
                 ),
                 ("Shard the model further (knobs tp, pp)", i.tp * i.pp < i.accelerators),
             ]),
-            json!({"avg_memory_usage_ratio": memory, "max_memory_usage_ratio": memory, "peak_memory_gb": m.memory_total() / atlas_core::units::BYTES_PER_GB}),
+            json!({"avg_memory_usage_ratio": memory, "max_memory_usage_ratio": memory, "peak_memory_gb": m.memory.total() / atlas_core::units::BYTES_PER_GB}),
         )),
         judged(
             "network",

@@ -8,7 +8,7 @@ use super::training::Parts;
 use super::words::ArrivalsWord;
 use super::{Cost, Measured, Problems, RunsProgress, UNCALIBRATED, run};
 use crate::engine;
-use crate::estimate::Verdict;
+use crate::estimate::{TimePart, Verdict};
 use crate::knob::{Knob, Overrides, Setting};
 use crate::scenario::{ActiveCorrections, Parts as Documents, Scenario};
 use atlas_catalog::Catalog;
@@ -330,20 +330,21 @@ fn inefficiency_reason(points: &[Point], accelerators: f64, work: Work) -> Optio
         .list()
         .into_iter()
         .zip(now.list())
-        .map(|((name, before), (_, now))| (name, now - ideal * before, now))
+        .map(|((part, before), (_, now))| (part, now - ideal * before, now))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let (name, more, now_s) = worst;
+    let (part, more, now_s) = worst;
     let step = broken.step.max(1e-12);
-    let described = match name {
-        "compute" => "smaller shards compute less efficiently",
-        "communication" => "communication is no longer hidden",
-        "stragglers" => "more hosts wait for the slowest",
-        "pipeline bubble" => "too few micro-batches to fill the pipeline",
-        "optimizer" => "optimizer time does not shrink with the work",
+    let described = match part {
+        TimePart::Compute => "smaller shards compute less efficiently",
+        TimePart::Communication => "communication is no longer hidden",
+        TimePart::Stragglers => "more hosts wait for the slowest",
+        TimePart::PipelineBubble => "too few micro-batches to fill the pipeline",
+        TimePart::Optimizer => "optimizer time does not shrink with the work",
         _ => "data loading is too slow",
     };
     Some(format!(
-        "{described}: {name} takes {:.0} % of the step, {:.1} ms more than if all scaled",
+        "{described}: {} takes {:.0} % of the step, {:.1} ms more than if all scaled",
+        part.name(),
         100.0 * now_s / step,
         1e3 * more
     ))

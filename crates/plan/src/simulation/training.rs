@@ -1,9 +1,11 @@
 //! A single run of a training job, and its measurements.
 
+use crate::estimate::{Breakdown, MemoryPart, TimePart};
 use std::ops::Range;
 
 use super::words::Window;
 use super::{FigureSpec, Problems, Run};
+use atlas_perf::memory::MemoryBreakdown;
 use atlas_perf::training::{TimeBreakdown, TrainingInput, estimate};
 use atlas_sim::kernel::Progress;
 use atlas_sim::training;
@@ -47,16 +49,16 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Names and seconds of the parts.
+    /// The parts and their seconds.
     #[must_use]
-    pub fn list(&self) -> [(&'static str, f64); 6] {
+    pub fn list(&self) -> [(TimePart, f64); 6] {
         [
-            ("compute", self.compute),
-            ("communication", self.communication),
-            ("stragglers", self.stragglers),
-            ("pipeline bubble", self.bubble),
-            ("optimizer", self.optimizer),
-            ("data loading", self.loading),
+            (TimePart::Compute, self.compute),
+            (TimePart::Communication, self.communication),
+            (TimePart::Stragglers, self.stragglers),
+            (TimePart::PipelineBubble, self.bubble),
+            (TimePart::Optimizer, self.optimizer),
+            (TimePart::DataLoading, self.loading),
         ]
     }
 
@@ -89,7 +91,7 @@ pub struct Measured {
     /// As `flops_per_token`, but attention counts only what causal masks and windows leave.
     pub causal_flops_per_token: f64,
     /// Memory of the fullest device by purpose, bytes.
-    pub memory: Vec<(&'static str, f64)>,
+    pub memory: Breakdown<MemoryPart>,
     /// Memory in the order of allocation, with a caching allocator.
     pub allocation: allocation::Output,
     /// Memory capacity of a device, bytes.
@@ -117,12 +119,6 @@ impl Measured {
             optimizer: t.optimizer,
             loading: 0.0,
         }
-    }
-
-    /// Memory of the fullest device, bytes.
-    #[must_use]
-    pub fn memory_total(&self) -> f64 {
-        self.memory.iter().map(|(_, bytes)| bytes).sum()
     }
 
     /// Samples per second.
@@ -254,7 +250,7 @@ fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u6
         closed: closed.time,
         flops_per_token: closed.flops_per_token,
         causal_flops_per_token: closed.causal_flops_per_token,
-        memory: closed.memory.parts().collect(),
+        memory: Breakdown::of(&MemoryBreakdown::PARTS, closed.memory.values()),
         allocation: allocation::simulate(&system, &input.constants, input.lengths, seed, ALLOCATED_STEPS),
         capacity: system.accelerator.capacity(),
         sample: work.sample,

@@ -92,7 +92,7 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
             "sample": m.sample,
         }),
     );
-    let parts = m.parts.list().map(|(name, seconds)| (name.replace(' ', "_"), json!(seconds)));
+    let parts = m.parts.list().map(|(part, seconds)| (part.name().replace(' ', "_"), json!(seconds)));
     set("breakdown", Value::Object(sort::collect_unsorted(parts)));
     set(
         "analytical",
@@ -118,8 +118,8 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
     );
     let memory: Map<String, Value> = m
         .memory
-        .iter()
-        .map(|(name, bytes)| (name.replace(' ', "_"), json!(bytes / atlas_core::units::BYTES_PER_GB)))
+        .parts()
+        .map(|(part, bytes)| (part.name().replace(' ', "_"), json!(bytes / atlas_core::units::BYTES_PER_GB)))
         .collect();
     let stages = o.stages.iter().enumerate().map(|(stage, load)| {
         json!({
@@ -133,7 +133,7 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
         json!({
             "compute_utilization": o.busy,
             "network_utilization": m.network_busy,
-            "memory_utilization": m.memory_total() / m.capacity.max(1.0),
+            "memory_utilization": m.memory.total() / m.capacity.max(1.0),
             "memory_gb": memory,
             "memory_capacity_gb": m.capacity / atlas_core::units::BYTES_PER_GB,
             "stages": stages.collect::<Vec<_>>(),

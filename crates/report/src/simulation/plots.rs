@@ -56,7 +56,7 @@ fn bar(name: impl Into<String>, parts: Vec<(String, f64)>, shown: String, limit:
 
 fn breakdown(m: &training::Measured) -> Bars {
     let parts = |parts: &training::Parts| {
-        parts.list().iter().map(|(name, seconds)| ((*name).to_owned(), 1e3 * seconds)).collect::<Vec<_>>()
+        parts.list().iter().map(|(part, seconds)| (part.name().to_owned(), 1e3 * seconds)).collect::<Vec<_>>()
     };
     let row = |name: &str, p: &training::Parts| bar(name, parts(p), units::duration(p.total()), None);
     Bars {
@@ -78,7 +78,7 @@ fn stages(m: &training::Measured) -> Bars {
     let step = m.output.step.mean.max(1e-12);
     let mut bars = vec![
         share("computing", m.parts.compute / step, Some(COMPUTE)),
-        share("memory", m.memory_total() / m.capacity.max(1.0), Some(MEMORY)),
+        share("memory", m.memory.total() / m.capacity.max(1.0), Some(MEMORY)),
         share("waiting for the network", m.parts.communication / step, Some(NETWORK)),
         share("network in use", m.network_busy, None),
     ];

@@ -160,9 +160,9 @@ fn of_training(m: &training::Measured) -> String {
     );
     out += &format!(
         "memory {} GB of {} on the fullest device{}\n",
-        units::significant(m.memory_total() / units::BYTES_PER_GB, 3),
+        units::significant(m.memory.total() / units::BYTES_PER_GB, 3),
         units::significant(m.capacity / units::BYTES_PER_GB, 3),
-        if m.memory_total() > m.capacity { ": does not fit, simulated anyway" } else { "" }
+        if m.memory.total() > m.capacity { ": does not fit, simulated anyway" } else { "" }
     );
     out += &allocator(m);
     out
@@ -186,10 +186,10 @@ fn allocator(m: &training::Measured) -> String {
 fn breakdown(m: &training::Measured) -> String {
     let mut table = Table::new([left("step time by part"), right("simulated"), right(""), right("closed form")]);
     let step = m.output.step.mean.max(1e-12);
-    for ((name, seconds), (_, closed)) in m.parts.list().into_iter().zip(m.closed_parts().list()) {
+    for ((part, seconds), (_, closed)) in m.parts.list().into_iter().zip(m.closed_parts().list()) {
         if seconds > NEGLIGIBLE_SHARE * step || closed > NEGLIGIBLE_SHARE * step {
             table.row([
-                name.to_owned(),
+                part.name().to_owned(),
                 units::duration(seconds),
                 units::percent(seconds / step),
                 units::duration(closed),

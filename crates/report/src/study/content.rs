@@ -8,7 +8,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::standing::{Rank, ranks, value_with_interval};
-use atlas_plan::estimate::{COMPARED, METRICS, Metric, MetricId, Scale};
+use atlas_plan::estimate::{Breakdown, COMPARED, METRICS, Metric, MetricId, Part, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
 use atlas_plan::search::methodology::mixed_prices;
@@ -305,6 +305,10 @@ fn curves(study: &Study, out: &mut Vec<Block>) {
     }
 }
 
+fn named<P: Part>(parts: &Breakdown<P>) -> Vec<(String, f64)> {
+    parts.parts().map(|(part, value)| (part.name().to_owned(), value)).collect()
+}
+
 /// Appends time and memory breakdowns of every entry that has one.
 pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     let detailed = || study.entries.iter().filter_map(|entry| Some((entry, entry.estimate.detail?)));
@@ -316,10 +320,9 @@ pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Text(
         if training { "Time of one optimizer step." } else { "Time per output token of a replica." }.to_owned(),
     ));
-    let own = |(name, value): (&'static str, f64)| (name.to_owned(), value);
     let time = detailed().map(|(entry, detail)| Bar {
         name: entry.name.clone(),
-        parts: detail.time.parts().map(own).collect(),
+        parts: named(&detail.time),
         label: units::duration(detail.time.total()),
         interval: None,
         limit: None,
@@ -328,7 +331,7 @@ pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Text("Memory of the fullest device; the vertical line is its capacity, and the whisker ends at the upper bound that determines whether it fits.".to_owned()));
     let memory = detailed().map(|(entry, detail)| Bar {
         name: entry.name.clone(),
-        parts: detail.memory.parts.parts().map(own).collect(),
+        parts: named(&detail.memory.parts),
         label: format!(
             "{} of {} GB",
             units::significant(detail.memory.total() / units::BYTES_PER_GB, 4),

@@ -3,7 +3,7 @@
 use crate::tui::app::App;
 use crate::tui::theme::Role;
 use atlas_core::units;
-use atlas_plan::estimate::{Breakdown, Detail, MemoryUse, MetricId, Scale};
+use atlas_plan::estimate::{Breakdown, Detail, MemoryPart, MemoryUse, MetricId, Part, Scale};
 
 /// The quantity that a block divides. It selects the explanation of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,23 +53,18 @@ pub(super) fn color(nth: usize) -> Role {
 }
 
 /// Returns the values of a part in the baseline and now, if they differ.
-pub(super) fn change(before: Option<&Breakdown>, label: &str, now: f64) -> Option<(f64, f64)> {
-    let before = before?.part(label);
+pub(super) fn change<P: Part>(before: Option<&Breakdown<P>>, part: P, now: f64) -> Option<(f64, f64)> {
+    let before = before?.part(part);
     ((now - before).abs() > 1e-9 * before.abs()).then_some((before, now))
-}
-
-/// Returns the displayed name of a part.
-pub(super) fn display_name(part: &'static str) -> &'static str {
-    if part == "burst" { "prefill contention" } else { part }
 }
 
 /// Adds the nonzero parts of a time and their total, in one unit with the same number of decimals. `ms` is the unit of
 /// the parts in ms.
-pub(super) fn time(
+pub(super) fn time<P: Part>(
     rows: &mut Vec<Row>,
     (of, title): (Quantity, &'static str),
-    parts: &Breakdown,
-    before: Option<&Breakdown>,
+    parts: &Breakdown<P>,
+    before: Option<&Breakdown<P>>,
     ms: f64,
 ) {
     let total = parts.total();
@@ -77,16 +72,16 @@ pub(super) fn time(
     let show = |value: f64| format!("{} {}", scale.show(ms * value), scale.unit());
     rows.push(Row::Heading(title, show(total)));
     let mut from = 0.0;
-    for (nth, (label, value)) in parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
+    for (nth, (part, value)) in parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
         let share = value / total;
         rows.push(Row::Bar(Bar {
             of,
-            label: display_name(label),
+            label: part.label(),
             amount: show(value),
             share,
             span: (from, from + share),
             role: color(nth),
-            change: change(before, label, value),
+            change: change(before, part, value),
             mark: None,
         }));
         from += share;
@@ -94,7 +89,7 @@ pub(super) fn time(
 }
 
 /// Adds the memory of a device: parts, total and upper bound, with the capacity as a mark through all rows.
-pub(super) fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
+pub(super) fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown<MemoryPart>>) {
     let gb = |bytes: f64| format!("{:.2} GB", bytes / atlas_core::units::BYTES_PER_GB);
     let total = memory.total();
     let full = memory.capacity.max(memory.upper).max(total).max(1.0);
@@ -107,15 +102,15 @@ pub(super) fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Br
         Row::Heading("device memory", format!("of {}", gb(memory.capacity)))
     });
     let mut from = 0.0;
-    for (nth, (label, value)) in memory.parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
+    for (nth, (part, value)) in memory.parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
         rows.push(Row::Bar(Bar {
             of: Quantity::Memory,
-            label,
+            label: part.label(),
             amount: gb(value),
             share: of(value),
             span: (from / full, (from + value) / full),
             role: color(nth),
-            change: change(before, label, value),
+            change: change(before, part, value),
             mark,
         }));
         from += value;

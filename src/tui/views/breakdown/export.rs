@@ -20,9 +20,9 @@ fn parts(answer: &Answer) -> Grid {
     let head = ["of", "part", "value", "unit"].into_iter().map(|name| (name.to_owned(), Align::Left)).collect();
     let mut rows = Vec::new();
     if let Some(detail) = answer.detail() {
-        let times = detail.time.parts().map(|part| ("time", part, "s"));
-        let bytes = detail.memory.parts.parts().map(|part| ("memory", part, "B"));
-        for (of, (part, value), unit) in times.chain(bytes) {
+        let times = detail.time.parts().map(|(part, seconds)| ("time", part.name(), seconds, "s"));
+        let bytes = detail.memory.parts.parts().map(|(part, bytes)| ("memory", part.name(), bytes, "B"));
+        for (of, part, value, unit) in times.chain(bytes) {
             let value = Cell::figure(value.to_string(), value);
             rows.push(vec![Cell::text(of), Cell::text(part), value, Cell::text(unit)]);
         }

@@ -3,6 +3,7 @@
 use super::super::case::{floor_power, number, toggle};
 use super::super::{Case, Rule};
 use super::{min_concurrency_gain, serving};
+use crate::estimate::FirstTokenPart;
 use crate::knob::{Knob, Setting};
 
 pub(super) static RULES: &[Rule] = &[
@@ -136,8 +137,12 @@ const INTERFERENCE_RATIO: f64 = 1.1;
 /// Whether tokens wait for prompts of other requests, or prompts wait in a queue, which separate pools avoid.
 fn prefill_delays_decode(case: &Case<'_>) -> bool {
     let Some(serving) = case.detail().and_then(|detail| detail.serving) else { return false };
-    let waited: f64 = ["slot", "queue", "burst"].map(|part| serving.first_token.part(part)).iter().sum();
-    serving.itl_ms.p99 > INTERFERENCE_RATIO * serving.itl_ms.p50 || waited > serving.first_token.part("prefill")
+    let waited: f64 = [FirstTokenPart::Slot, FirstTokenPart::Queue, FirstTokenPart::Burst]
+        .map(|part| serving.first_token.part(part))
+        .iter()
+        .sum();
+    serving.itl_ms.p99 > INTERFERENCE_RATIO * serving.itl_ms.p50
+        || waited > serving.first_token.part(FirstTokenPart::Prefill)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::super::Rule;
 use super::super::case::{further_offloads, number, smaller_optimizers, toggle, word};
 use super::training;
+use crate::estimate::TimePart;
 use crate::knob::Knob;
 use atlas_core::math;
 use atlas_core::plan::{Format, Recompute};
@@ -213,7 +214,8 @@ pub(super) static RULES: &[Rule] = &[
         "a captured graph is launched at once, so the device does not wait for the host",
         "PyTorch, Accelerating PyTorch with CUDA Graphs (2021)",
         |case, out| {
-            if case.device.generation.captures_graphs() && !case.scenario.cuda_graphs && case.part("host") > 0.0 {
+            if case.device.generation.captures_graphs() && !case.scenario.cuda_graphs && case.part(TimePart::Host) > 0.0
+            {
                 out.push(vec![toggle(Knob::CudaGraphs, true)]);
             }
         },

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::estimate;
-use crate::estimate::{Estimate, Verdict};
+use crate::estimate::{Estimate, MemoryPart, Verdict};
 use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
@@ -64,7 +64,7 @@ fn int4_is_refused_for_trained_weights_but_not_for_qlora() {
     assert_eq!(shipped.detail.unwrap().verdict, Verdict::Fits);
 }
 
-fn gb(estimate: &Estimate, part: &str) -> f64 {
+fn gb(estimate: &Estimate, part: MemoryPart) -> f64 {
     let parts = &estimate.detail.as_ref().unwrap().memory.parts;
     parts.part(part) * 1e-9
 }
@@ -73,17 +73,17 @@ fn gb(estimate: &Estimate, part: &str) -> f64 {
 fn adapter_memory_follows_from_rank_and_targets() {
     let of = |set: &[&str]| answered("h100-sxm-8", "llama3-70b-qlora", set);
     // 0.207 billion parameters of rank 16 on seven matrices of 80 layers, with 12 bytes of states and master weights.
-    let usual = gb(&of(&[]), "optimizer");
+    let usual = gb(&of(&[]), MemoryPart::Optimizer);
     assert!((usual - 0.207 * 12.0).abs() < 0.01, "{usual} GB");
-    assert!((gb(&of(&["r=64"]), "optimizer") / usual - 4.0).abs() < 1e-6);
-    let attention = gb(&of(&["lora_targets=attention"]), "optimizer");
+    assert!((gb(&of(&["r=64"]), MemoryPart::Optimizer) / usual - 4.0).abs() < 1e-6);
+    let attention = gb(&of(&["lora_targets=attention"]), MemoryPart::Optimizer);
     assert!((attention - 0.0655 * 12.0).abs() < 0.01, "{attention} GB");
 }
 
 #[test]
 fn frozen_weights_take_the_stated_bits() {
     let of = |set: &[&str]| answered("h100-sxm-8", "llama3-70b-qlora", set);
-    let weights = |set: &[&str]| gb(&of(set), "weights");
+    let weights = |set: &[&str]| gb(&of(set), MemoryPart::Weights);
     // 68.5 billion parameters of layers; embedding and output layer stay in 16 bit.
     let [two, four, eight] = ["weight_bits=2", "weight_bits=4.5", "weight_bits=8.5"].map(|set| weights(&[set]));
     assert!((four - two - 68.5 * 2.5 / 8.0).abs() < 0.1 && (eight - four - 68.5 * 4.0 / 8.0).abs() < 0.1);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::estimate;
-use crate::estimate::{Estimate, Verdict};
+use crate::estimate::{Estimate, MemoryPart, Verdict};
 use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
@@ -48,15 +48,7 @@ fn encoder_reaches_a_plausible_mfu_and_has_no_kv_cache() {
     assert_eq!(estimate.total.tokens_per_sec, serving.total_tokens_per_sec);
     let tokens_read = estimate.total.tokens_per_sec / serving.requests_per_sec;
     assert!((tokens_read - 512.0).abs() < 1e-6, "{tokens_read}");
-    let keys: f64 = estimate
-        .detail
-        .unwrap()
-        .memory
-        .parts
-        .parts()
-        .filter(|(name, _)| *name == "KV cache")
-        .map(|(_, bytes)| bytes)
-        .sum();
+    let keys = estimate.detail.unwrap().memory.parts.part(MemoryPart::KvCache);
     assert!(keys < 1e9, "{keys}");
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::engine::estimate;
-use crate::estimate::{Detail, Estimate, Verdict};
+use crate::estimate::{Detail, Estimate, MemoryPart, TimePart, Verdict};
 use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
@@ -49,9 +49,9 @@ fn image_adds_prompt_tokens_and_encoder_time() {
     // rates of large GEMMs: five to twenty milliseconds.
     let encoder = ttft(&read) - ttft(&text);
     assert!((4.0..25.0).contains(&encoder), "{encoder} ms");
-    assert!(read.time.part("images") > 0.0 && text.time.part("images") == 0.0);
+    assert!(read.time.part(TimePart::Images) > 0.0 && text.time.part(TimePart::Images) == 0.0);
     // The encoder's weights are in memory, and the image tokens in the KV cache.
-    let weights = |of: &Detail| of.memory.parts.part("weights");
+    let weights = |of: &Detail| of.memory.parts.part(MemoryPart::Weights);
     let vision = (weights(&read) - weights(&text)) / 2.0;
     assert!((0.60e9..0.75e9).contains(&vision), "{vision} parameters");
     let without = detail(SERVE, &["concurrency=1", "dp=1", "images=0"]);
@@ -92,14 +92,15 @@ fn both_engines_agree_on_images() {
 fn a_frozen_encoder_is_run_and_keeps_neither_gradients_nor_states() {
     let (text, frozen, trained) =
         (detail(TRAIN, &["images=0"]), detail(TRAIN, &["freeze_vision=on"]), detail(TRAIN, &[]));
-    let images = |of: &Detail| of.time.part("images");
+    let images = |of: &Detail| of.time.part(TimePart::Images);
     assert_eq!(images(&text), 0.0);
     let ratio = images(&trained) / images(&frozen);
     assert!((2.5..3.8).contains(&ratio), "forward and two gradients: {ratio}");
-    let part = |of: &Detail, name| of.memory.parts.part(name);
-    assert_eq!(part(&frozen, "optimizer"), part(&text, "optimizer"));
+    let part = |of: &Detail, part| of.memory.parts.part(part);
+    assert_eq!(part(&frozen, MemoryPart::Optimizer), part(&text, MemoryPart::Optimizer));
     assert!(
-        part(&frozen, "weights") > part(&text, "weights") && part(&trained, "optimizer") > part(&text, "optimizer")
+        part(&frozen, MemoryPart::Weights) > part(&text, MemoryPart::Weights)
+            && part(&trained, MemoryPart::Optimizer) > part(&text, MemoryPart::Optimizer)
     );
     // The computation of the encoder counts as useful work; its narrow layers run at lower rates.
     let mfu = |of: &Detail| of.training.unwrap().mfu_causal;
@@ -109,18 +110,18 @@ fn a_frozen_encoder_is_run_and_keeps_neither_gradients_nor_states() {
 #[test]
 fn training_only_the_projector_saves_the_gradients_of_all_other_weights() {
     let (all, projector) = (detail(TRAIN, &[]), detail(TRAIN, &["trained=projector"]));
-    let part = |of: &Detail, name| of.memory.parts.part(name);
+    let part = |of: &Detail, part| of.memory.parts.part(part);
     // 2 matrices of 5,120 x 5,120 and 5,120 x 3,584 weights of 8.3 billion.
-    for states in ["gradients", "optimizer"] {
+    for states in [MemoryPart::Gradients, MemoryPart::Optimizer] {
         let ratio = part(&projector, states) / part(&all, states);
-        assert!(ratio < 0.02, "{states}: {ratio}");
+        assert!(ratio < 0.02, "{states:?}: {ratio}");
     }
-    assert_eq!(part(&projector, "weights"), part(&all, "weights"));
+    assert_eq!(part(&projector, MemoryPart::Weights), part(&all, MemoryPart::Weights));
     // Two passes instead of three: the gradients of activations pass through the frozen layers.
-    let gemm = projector.time.part("gemm") / all.time.part("gemm");
+    let gemm = projector.time.part(TimePart::Gemm) / all.time.part(TimePart::Gemm);
     assert!((0.6..0.75).contains(&gemm), "{gemm}");
     let frozen = detail(TRAIN, &["freeze_vision=on"]);
-    assert_eq!(projector.time.part("images"), frozen.time.part("images"));
+    assert_eq!(projector.time.part(TimePart::Images), frozen.time.part(TimePart::Images));
     let events = answered(Engine::Event, TRAIN, &["trained=projector"]).total.step_time_ms;
     let closed = answered(Engine::Analytical, TRAIN, &["trained=projector"]).total.step_time_ms;
     assert!((closed / events - 1.0).abs() < 0.05, "{closed} {events}");

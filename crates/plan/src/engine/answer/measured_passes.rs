@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::engine::estimate;
-use crate::estimate::Detail;
+use crate::estimate::{Detail, TimePart};
 use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
@@ -72,7 +72,10 @@ fn compiled_training_passes_match_times_measured_on_h200() {
     ] {
         let sizes = [format!("microbatch={batch}"), format!("global_batch={batch}"), format!("prompt={length}")];
         let answer = detail(&TRAINING.replace("llama3.2-3b", model), &sizes);
-        let passes: f64 = ["gemm", "attention", "elementwise"].iter().map(|term| answer.time.part(term)).sum();
+        let passes: f64 = [TimePart::Gemm, TimePart::Attention, TimePart::Elementwise]
+            .map(|part| answer.time.part(part))
+            .iter()
+            .sum();
         let ratio = passes / seconds;
         assert!((0.9..1.12).contains(&ratio), "{model}, {batch} of {length} tokens: {ratio:.3}");
     }

@@ -2,7 +2,7 @@
 
 use super::event::serving::Answer;
 use super::{Physics, limits, power, refused_nvfp4, throttle};
-use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, Serving, Verdict};
+use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryPart, MemoryUse, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_core::count::Count;
 use atlas_core::plan::{Format, KvTransfer, LoadKind, MoeDispatcher, SharedExperts};
@@ -13,7 +13,7 @@ use atlas_perf::constants::Constants;
 use atlas_perf::interval::{self, Release};
 use atlas_perf::serving;
 use atlas_perf::serving::formats::Refused;
-use atlas_perf::serving::latency::Spread;
+use atlas_perf::serving::latency::{FirstToken, Spread};
 use atlas_perf::serving::shape::Shape;
 use atlas_perf::serving::{
     AllReduce, Dispatch, ExpertSpread, GraphCapture, Layout, Load, Pools, ServingEstimate, ServingInput, Stack, kv,
@@ -271,7 +271,7 @@ pub(super) fn described(
     let memory = memory(input, out, constants);
     let power = power::node(scenario, &used, at_work);
     let detail = Detail {
-        time: Breakdown::of(&step::StepTime::NAMES, out.time.values()),
+        time: Breakdown::of(&step::StepTime::PARTS, out.time.values()),
         memory,
         limits,
         verdict: refused(phase, input).unwrap_or_else(|| verdict(input, out, devices, &memory)),
@@ -288,10 +288,7 @@ pub(super) fn described(
             tpot_ms: ms(out.tpot),
             itl_ms: ms(out.itl),
             e2e_ms: ms(out.e2e),
-            first_token: Breakdown::of(
-                &["slot", "queue", "burst", "prefill", "overhead"],
-                [first.slot, first.queue, first.burst, first.prefill, first.overhead].map(|seconds| seconds * 1e3),
-            ),
+            first_token: Breakdown::of(&FirstToken::PARTS, first.values().map(|seconds| seconds * 1e3)),
             batch: out.batch,
             max_concurrency: out.max_concurrency,
             capacity_requests_per_sec: out.capacity_requests_per_sec,
@@ -332,7 +329,8 @@ fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryU
     // Each sequence belongs to one attention group.
     let sequences = (out.batch / groups).max(1.0);
     let whole = (whole_sequence * sequences).min(free_bytes).max(whole_sequence).max(keys);
-    let parts = Breakdown::of(&["weights", "KV cache", "engine reserve"], [weights, keys, reserve]);
+    let parts =
+        Breakdown::of(&[MemoryPart::Weights, MemoryPart::KvCache, MemoryPart::EngineReserve], [weights, keys, reserve]);
     // If the KV cache fills the free memory, avoid a rounding error in the sum.
     let upper = weights + reserve + whole;
     let upper = if whole <= free_bytes { upper.min(usable) } else { upper };

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::{estimate, notes};
-use crate::estimate::{Estimate, MetricId, Serving, Verdict};
+use crate::estimate::{Estimate, MemoryPart, MetricId, Serving, TimePart, Verdict};
 use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::library::Library;
@@ -162,7 +162,7 @@ fn sequences_of_separate_pools_are_simulated_on_the_decode_replicas() {
     let pair = ("h100-sxm-8", "llama3.1-70b-serve");
     let cache = |engine| serving(&library, engine, pair, &["prefill_accelerators=4"]).0.detail.unwrap().memory;
     let [closed, events] = [Engine::Analytical, Engine::Event].map(cache);
-    let [closed, events] = [closed, events].map(|memory| memory.parts.part("KV cache"));
+    let [closed, events] = [closed, events].map(|memory| memory.parts.part(MemoryPart::KvCache));
     assert!(near(closed, events, 0.03), "{closed} {events}");
 }
 
@@ -288,7 +288,7 @@ fn superchips_offload_over_their_own_link_and_memory() {
         let set = ["software=deepspeed", "cpu_offload=optimizer", "tp=1", "pp=1", "global=64"];
         let (_, estimate) = answered(&library, Engine::Analytical, (target, workload), &set);
         let detail = estimate.detail.unwrap();
-        (detail.time.part("offload"), detail.verdict)
+        (detail.time.part(TimePart::Offload), detail.verdict)
     };
     // 8 billion weights on one accelerator: 28 bytes each are read and written by the host (12 bytes of states in and out,
     // gradient 4, weight 2 with rounding), at 512 GB/s instead of 614/8.

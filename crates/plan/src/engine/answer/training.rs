@@ -2,7 +2,9 @@
 
 use super::event::training::{Answer, MIN_GOODPUT};
 use super::{Physics, limits, power, refused_nvfp4, throttle};
-use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, SimulatedTraining, Training, Verdict};
+use crate::estimate::{
+    Breakdown, Detail, Figures, Interval, MemoryPart, MemoryUse, SimulatedTraining, TimePart, Training, Verdict,
+};
 use crate::scenario::{Machine, Phase, Scenario};
 use atlas_core::count::Count;
 use atlas_core::plan::{ContextExchange, CpuOffload, Format, Trained};
@@ -194,16 +196,16 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
 }
 
 /// Parts of a simulated step: those of the closed form, followed by those of a simulation only.
-const SIMULATED: [&str; TimeBreakdown::NAMES.len() + 2] = {
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = TimeBreakdown::NAMES;
-    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, "stragglers", "failures"]
+const SIMULATED: [TimePart; TimeBreakdown::PARTS.len() + 2] = {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = TimeBreakdown::PARTS;
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, TimePart::Stragglers, TimePart::Failures]
 };
 
 /// Time breakdown of a step.
-fn breakdown(answer: &Answer) -> Breakdown {
+fn breakdown(answer: &Answer) -> Breakdown<TimePart> {
     let closed = answer.estimate.time.values();
     if answer.simulated.is_none() {
-        return Breakdown::of(&TimeBreakdown::NAMES, closed);
+        return Breakdown::of(&TimeBreakdown::PARTS, closed);
     }
     let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = closed;
     Breakdown::of(&SIMULATED, [a, b, c, d, e, f, g, h, i, j, k, l, m, n, answer.stragglers, answer.failures])
@@ -214,8 +216,8 @@ fn communication(time: &TimeBreakdown) -> f64 {
     time.tensor_parallel + time.context_parallel + time.expert_parallel + time.pipeline_transfer + time.data_parallel
 }
 
-fn memory_parts(m: &MemoryBreakdown) -> Breakdown {
-    Breakdown::of(&MemoryBreakdown::NAMES, m.values())
+fn memory_parts(m: &MemoryBreakdown) -> Breakdown<MemoryPart> {
+    Breakdown::of(&MemoryBreakdown::PARTS, m.values())
 }
 
 /// Checks whether the layout is possible with the GEMM and storage formats, then whether it fits in memory.

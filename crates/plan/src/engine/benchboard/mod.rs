@@ -6,7 +6,8 @@ pub use atlas_legacy::benchboard as estimator;
 
 use self::estimator::{Answer, Bottleneck, Input};
 use crate::estimate::{
-    Breakdown, Cause, Cost, Detail, Estimate, Figures, Interval, Latency, Limits, MemoryUse, Queue, Training, Verdict,
+    Breakdown, Cause, Cost, Detail, Estimate, Figures, Interval, Latency, Limits, MemoryPart, MemoryUse, Queue,
+    TimePart, Training, Verdict,
 };
 use crate::scenario::{Dashboard, Phase, Scenario};
 use atlas_config::Mode;
@@ -91,10 +92,10 @@ fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Det
         run_tokens: phase.plan.train_tokens.unwrap_or(1e12),
     };
     Detail {
-        time: Breakdown::of(&["compute", "all-reduce"], [compute, network]),
+        time: Breakdown::of(&[TimePart::Compute, TimePart::AllReduce], [compute, network]),
         memory: MemoryUse {
             parts: Breakdown::of(
-                &["weights and gradients", "optimizer states", "activations"],
+                &[MemoryPart::WeightsAndGradients, MemoryPart::OptimizerStates, MemoryPart::Activations],
                 [answer.model_gib, answer.optimizer_gib, answer.activation_gib].map(bytes),
             ),
             upper: bytes(answer.total_gib()),

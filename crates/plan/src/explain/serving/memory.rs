@@ -2,6 +2,7 @@
 
 use super::Reported;
 use crate::engine::answer::serving;
+use crate::estimate::MemoryPart;
 use crate::explain::expression::Written;
 use crate::explain::{Origin, Term};
 use crate::knob::Knob;
@@ -34,9 +35,9 @@ impl Reported<'_> {
             .depending_on(vec![self.prompt(), self.output(), self.knob("kv_precision", Knob::KvPrecision)])
     }
 
-    pub(super) fn with_memory_dependencies(&self, name: &'static str, term: Term) -> Term {
-        let (how, bearing) = match name {
-            "KV cache" if term.value > 0.0 => {
+    pub(super) fn with_memory_dependencies(&self, part: MemoryPart, term: Term) -> Term {
+        let (how, bearing) = match part {
+            MemoryPart::KvCache if term.value > 0.0 => {
                 let room = serving::kv_capacity(&self.input, &self.constants);
                 let all: Written = self.batch() * self.sequence(room.mean_sequence);
                 let all = if room.groups == 1.0 {
@@ -46,7 +47,7 @@ impl Reported<'_> {
                 };
                 return Term::stated(term.symbol, term.name, term.unit, term.value, all);
             }
-            "weights" => {
+            MemoryPart::Weights => {
                 let count = self.whole.scenario.model.map_or(0.0, |model| model.params());
                 let all = self.whole.inputs.model("W_all", "parameters of the model", "", count);
                 let knobs = [("tp", Knob::Tp), ("pp", Knob::Pp), ("precision", Knob::Precision)];
@@ -54,7 +55,9 @@ impl Reported<'_> {
                 let bearing = std::iter::once(all).chain(knobs).collect();
                 ("layers in their format, sharded over tp and pp; embedding and output layer in 16 bits", bearing)
             }
-            "engine reserve" => ("context, graphs and workspace", self.constants(&["reserve_bytes", "reserve_share"])),
+            MemoryPart::EngineReserve => {
+                ("context, graphs and workspace", self.constants(&["reserve_bytes", "reserve_share"]))
+            }
             _ => ("computed by the engine", Vec::new()),
         };
         term.from(Origin::Engine(how)).depending_on(bearing)

@@ -1,6 +1,7 @@
 //! Stated settings of experts, drafts, caches and pools, listed with the parts of a time that they affect.
 
 use super::Reported;
+use crate::estimate::TimePart;
 use crate::explain::{Origin, Term};
 use crate::knob::Knob;
 use atlas_perf::serving::speculative::tokens_per_step;
@@ -14,16 +15,16 @@ impl Reported<'_> {
     }
 
     /// Stated knobs that affect a part of the time per token.
-    pub(super) fn stated_of_part(&self, part: &str) -> Vec<Term> {
+    pub(super) fn stated_of_part(&self, part: TimePart) -> Vec<Term> {
         self.stated(match part {
-            "weights" => {
+            TimePart::Weights => {
                 &[Knob::Ep, Knob::AttentionDp, Knob::RedundantExperts, Knob::SharedExperts, Knob::TwoBatchOverlap]
             }
-            "KV cache" => &[Knob::AttentionDp, Knob::ContextRanks],
-            "communication" => {
+            TimePart::KvCache => &[Knob::AttentionDp, Knob::ContextRanks],
+            TimePart::Communication => {
                 &[Knob::Ep, Knob::AttentionDp, Knob::ContextRanks, Knob::MoeDispatcher, Knob::TwoBatchOverlap]
             }
-            "images" => &[Knob::Images, Knob::ImageSize],
+            TimePart::Images => &[Knob::Images, Knob::ImageSize],
             _ => &[],
         })
     }

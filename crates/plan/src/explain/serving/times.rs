@@ -1,6 +1,7 @@
 //! Rates and latencies of requests: turnover of a replica, TTFT, TPOT, end-to-end latency.
 
 use super::Reported;
+use crate::estimate::FirstTokenPart;
 use crate::explain::expression::{Written, sum};
 use crate::explain::{Origin, Term};
 use crate::knob::Knob;
@@ -97,14 +98,15 @@ impl Reported<'_> {
     pub(super) fn ttft_p99(&self, value: f64) -> Term {
         let [_, _, correction] = self.corrections();
         let first = self.out.first_token.p99();
-        let names = [
-            ("slot", first.slot, "wait for a free batch slot"),
-            ("queue", first.queue, "exponential distribution of the queueing time"),
-            ("burst", first.burst, "uniform distribution of the wait in a burst"),
-            ("prefill", first.prefill, "prefill of the request itself"),
-            ("overhead", first.overhead, "accepting, tokenizing and the first response"),
+        let parts = [
+            (FirstTokenPart::Slot, first.slot, "wait for a free batch slot"),
+            (FirstTokenPart::Queue, first.queue, "exponential distribution of the queueing time"),
+            (FirstTokenPart::Burst, first.burst, "uniform distribution of the wait in a burst"),
+            (FirstTokenPart::Prefill, first.prefill, "prefill of the request itself"),
+            (FirstTokenPart::Overhead, first.overhead, "accepting, tokenizing and the first response"),
         ];
-        let parts = names.into_iter().filter(|(_, seconds, _)| *seconds != 0.0).map(|(name, seconds, how)| {
+        let parts = parts.into_iter().filter(|(_, seconds, _)| *seconds != 0.0).map(|(part, seconds, how)| {
+            let name = part.name();
             Term::input(format!("w_{name}"), format!("{name}, 99th percentile"), "ms", seconds * 1e3)
                 .from(Origin::Engine(how))
         });
@@ -118,30 +120,33 @@ impl Reported<'_> {
 
     pub(super) fn ttft(&self, value: f64) -> Term {
         let first = &self.serving.first_token;
-        let parts = first.parts().map(|(name, ms)| {
-            let (how, names): (&'static str, &[&'static str]) = match name {
-                "slot" => ("wait for a free batch slot", &["variability"]),
-                "queue" => (
+        let parts = first.parts().map(|(part, ms)| {
+            let (how, names): (&'static str, &[&'static str]) = match part {
+                FirstTokenPart::Slot => ("wait for a free batch slot", &["variability"]),
+                FirstTokenPart::Queue => (
                     "wait for the current step and for earlier prompts; G/G/m, Allen–Cunneen",
                     &["variability", "boundary_steps"],
                 ),
-                "burst" => (
+                FirstTokenPart::Burst => (
                     "wait behind other prompts, as requests that end together are replaced together",
                     &["burst_share", "burst_share_separate"],
                 ),
-                "prefill" => (
+                FirstTokenPart::Prefill => (
                     "prefill of the request itself, with decode in the same steps",
                     &["serving_products", "kernel_prefill"],
                 ),
-                "overhead" => ("accepting, tokenizing and the first response", &["request_overhead", "batched_steps"]),
-                _ => ("computed by the engine", &[]),
+                FirstTokenPart::Overhead => {
+                    ("accepting, tokenizing and the first response", &["request_overhead", "batched_steps"])
+                }
             };
             let mut bearing =
                 self.constants(&names.iter().copied().filter(|name| self.affects(name)).collect::<Vec<_>>());
-            if name == "overhead" && self.whole.scenario.base.serving_defaults.admission == Admission::Polled {
+            if part == FirstTokenPart::Overhead
+                && self.whole.scenario.base.serving_defaults.admission == Admission::Polled
+            {
                 bearing.push(self.knob("n_poll", Knob::RecvInterval));
             }
-            if name == "prefill" {
+            if part == FirstTokenPart::Prefill {
                 bearing.extend([
                     self.prompt(),
                     self.knob("prefix_hit", Knob::PrefixHit),
@@ -149,7 +154,7 @@ impl Reported<'_> {
                 ]);
                 bearing.extend(self.stated_of_prefill());
             }
-            Term::input(format!("w_{name}"), name, "ms", ms).from(Origin::Engine(how)).depending_on(bearing)
+            Term::part("w", part, "ms", ms).from(Origin::Engine(how)).depending_on(bearing)
         });
         Term::stated("TTFT", "mean time to first token", "ms", value, sum(parts))
     }

@@ -1,6 +1,7 @@
 //! Memory of the fullest device in training.
 
 use super::Reported;
+use crate::estimate::MemoryPart;
 use crate::explain::expression::Written;
 use crate::explain::{Origin, Term};
 use crate::knob::Knob;
@@ -11,15 +12,15 @@ impl Reported<'_> {
     /// Weights, gradients or optimizer states: parameters of the fullest stage, bytes per parameter, and the ranks that
     /// they are sharded over. `None` if part of them is offloaded to the host, or some weights are packed or frozen, or
     /// adapters are added to them.
-    pub(super) fn states(&self, name: &'static str) -> Option<Written> {
+    pub(super) fn states(&self, part: MemoryPart) -> Option<Written> {
         let i = &self.input;
-        let (kind, bytes, what) = match name {
-            "weights" => (0, i.weight_bytes, "bytes of a weight as it is multiplied"),
-            "gradients" => (1, i.held_gradient_bytes(), "bytes of a gradient as it is kept"),
-            "optimizer" => (2, i.optimizer_bytes, "bytes of master weight and moments"),
+        let (kind, bytes, what) = match part {
+            MemoryPart::Weights => (0, i.weight_bytes, "bytes of a weight as it is multiplied"),
+            MemoryPart::Gradients => (1, i.held_gradient_bytes(), "bytes of a gradient as it is kept"),
+            MemoryPart::Optimizer => (2, i.optimizer_bytes, "bytes of master weight and moments"),
             _ => return None,
         };
-        let offloaded = if name == "optimizer" { i.offload.optimizer } else { i.offload.weights };
+        let offloaded = if part == MemoryPart::Optimizer { i.offload.optimizer } else { i.offload.weights };
         let frozen_images = i.images.is_some_and(|images| !images.trained);
         let added = i.packed_bytes.is_some() || i.adapters != Adapters::None;
         if offloaded > 0.0 || (kind == 0 && (added || frozen_images || keeps_gathered_weights(i))) {
@@ -59,9 +60,9 @@ impl Reported<'_> {
     }
 
     /// Adds the dependencies of a part of the memory.
-    pub(super) fn with_memory_dependencies(&self, name: &'static str, term: Term) -> Term {
-        let bearing = match name {
-            "weights" | "gradients" | "optimizer" => vec![
+    pub(super) fn with_memory_dependencies(&self, part: MemoryPart, term: Term) -> Term {
+        let bearing = match part {
+            MemoryPart::Weights | MemoryPart::Gradients | MemoryPart::Optimizer => vec![
                 self.parameters(),
                 self.knob("tp", Knob::Tp),
                 self.knob("pp", Knob::Pp),
@@ -70,7 +71,7 @@ impl Reported<'_> {
                 self.knob("shard", Knob::Shard),
                 self.knob("precision", Knob::Precision),
             ],
-            "activations" => vec![
+            MemoryPart::Activations => vec![
                 self.knob("micro", Knob::Microbatch),
                 self.sequence(),
                 self.knob("tp", Knob::Tp),
@@ -79,29 +80,31 @@ impl Reported<'_> {
                 self.knob("recompute", Knob::Recompute),
                 self.recomputed(),
             ],
-            "logits" => {
+            MemoryPart::Logits => {
                 let vocabulary = self.whole.scenario.model.map_or(0.0, |model| model.vocab.into());
                 vec![self.knob("micro", Knob::Microbatch), self.whole.inputs.model("V", "vocabulary", "", vocabulary)]
             }
-            "buffers" => self.constants(&["workspace"]),
-            "reserve" => self.constants(&["reserve"]),
+            MemoryPart::Buffers => self.constants(&["workspace"]),
+            MemoryPart::Reserve => self.constants(&["reserve"]),
             _ => Vec::new(),
         };
-        let how = match name {
-            "weights" => {
+        let how = match part {
+            MemoryPart::Weights => {
                 "weights of the fullest stage, cut by tp, pp and ep, and over replicas under zero3; with the gathered weights, if they are kept"
             }
-            "gradients" => "gradients as they are kept, over replicas from zero2 on",
-            "optimizer" => "fp32 master weights and two moments, over replicas from zero1 on",
-            "activations" => {
+            MemoryPart::Gradients => "gradients as they are kept, over replicas from zero2 on",
+            MemoryPart::Optimizer => "fp32 master weights and two moments, over replicas from zero1 on",
+            MemoryPart::Activations => {
                 "what the backward pass needs of every layer and micro-batch in flight (arXiv 2205.05198, section 4)"
             }
-            "logits" => "bf16 logits, fp32 softmax and its gradient on the last stage",
-            "buffers" => "gathered layers or the gathered output layer with its gradient, and libraries' workspaces",
-            "reserve" => "driver context and what frameworks keep outside the allocator",
+            MemoryPart::Logits => "bf16 logits, fp32 softmax and its gradient on the last stage",
+            MemoryPart::Buffers => {
+                "gathered layers or the gathered output layer with its gradient, and libraries' workspaces"
+            }
+            MemoryPart::Reserve => "driver context and what frameworks keep outside the allocator",
             _ => "computed by the engine",
         };
-        match self.states(name) {
+        match self.states(part) {
             Some(written) if term.value > 0.0 => {
                 Term::stated(term.symbol, term.name, term.unit, term.value, written).depending_on(bearing)
             }
