@@ -14,6 +14,7 @@ use super::value::{Node, parse_int};
 use super::variables::{count_visible, processes, visible_devices};
 use super::{names, slurm};
 use crate::import::Field;
+use crate::import::place::Place;
 
 /// Results of the commands read so far.
 #[derive(Default)]
@@ -208,15 +209,15 @@ fn megatron_flags(args: &Args, out: &mut ReadFields) {
         }
     }
     if args.has(&["deepspeed_activation_checkpointing"]) {
-        let at = args.flag(&["deepspeed_activation_checkpointing"]).map_or(0, |n| n.line);
+        let at = args.flag(&["deepspeed_activation_checkpointing"]).map_or(Place::NONE, |n| n.line);
         out.fields.set_implied(Field::Recompute, "full", at);
     }
 }
 
 /// Reads a tool that is configured by a file, and possibly by overrides.
 fn read_configured_tool(framework: &str, args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, framework, 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, framework, Place::NONE);
     for w in &args.positional {
         let s = super::unknown::shown(w.as_str());
         if s.ends_with(".yaml") || s.ends_with(".yml") || s.ends_with(".json") {
@@ -265,7 +266,7 @@ fn read_configured_tool(framework: &str, args: &Args, out: &mut ReadFields) {
 }
 
 /// Reads a recipe with arguments, such as `llama3_8b(num_nodes=2)`.
-fn read_recipe_call(text: &str, line: u32, out: &mut ReadFields) {
+fn read_recipe_call(text: &str, line: Place, out: &mut ReadFields) {
     let (name, args) = text.split_once('(').unwrap_or((text, ""));
     super::tools::model(out, &Node::str(name.trim(), line));
     for (key, value) in args.trim_end_matches(')').split(',').filter_map(|a| a.split_once('=')) {
@@ -285,9 +286,9 @@ fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut ReadF
         return true;
     }
     if args.has(&["tensor_model_parallel_size", "pipeline_model_parallel_size"]) && args.has(&["micro_batch_size"]) {
-        out.fields.set(Field::Kind, "training", 0);
+        out.fields.set(Field::Kind, "training", Place::NONE);
         let ds = args.has(&["deepspeed", "deepspeed_config"]);
-        out.fields.set(Field::Framework, if ds { "megatron-deepspeed" } else { "megatron-lm" }, 0);
+        out.fields.set(Field::Framework, if ds { "megatron-deepspeed" } else { "megatron-lm" }, Place::NONE);
         megatron_flags(args, out);
         return true;
     }
@@ -331,9 +332,9 @@ fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut ReadF
         _ if args.has(&["per_device_train_batch_size"]) => "transformers",
         _ => "pytorch",
     };
-    out.fields.set(Field::Framework, framework, 0);
+    out.fields.set(Field::Framework, framework, Place::NONE);
     if framework == "optimum-habana" {
-        out.fields.set_implied(Field::Accelerator, "Gaudi", 0);
+        out.fields.set_implied(Field::Accelerator, "Gaudi", Place::NONE);
     }
     for f in &args.flags {
         let named = f.node.shown().filter(|t| [".yaml", ".yml", ".json", ".toml"].iter().any(|e| t.ends_with(e)));
@@ -441,7 +442,7 @@ pub(super) fn config_file(engine: Engine, args: &Args, files: Lookup<'_>, out: &
     out.unrecognized.append(&mut inner.unrecognized);
 }
 
-fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: u32, out: &mut ReadFields) {
+fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: Place, out: &mut ReadFields) {
     let word = match (engine, p.name.as_str()) {
         (Engine::Sglang, _) => "sglang.launch_server".to_owned(),
         (Engine::Trtllm, name) => match l.name {

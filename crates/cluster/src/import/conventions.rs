@@ -1,10 +1,11 @@
 //! Values from conventional names of variables and jobs, for what no command states.
 
-use super::fields::{ReadFields, encode_place};
+use super::fields::ReadFields;
 use super::shell::Script;
 use super::value::Node;
 use super::{names, slurm, unknown};
 use crate::import::Field;
+use crate::import::place::Place;
 
 /// Reads values that are only set in conventional variables.
 pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut ReadFields) {
@@ -98,17 +99,17 @@ fn recipe_comment(plain: &str, index: usize, out: &mut ReadFields) {
     let Some((_, comment)) = line.split_once(" #") else { return };
     for w in comment.split(|c: char| !c.is_ascii_alphanumeric()) {
         if let Some(p) = names::precision(w).filter(|_| w.len() > 2) {
-            out.fields.set_implied(Field::Precision, p, encode_place(index, n));
+            out.fields.set_implied(Field::Precision, p, Place::of(index, n));
         }
         let low = w.to_ascii_lowercase();
         if matches!(low.as_str(), "adam" | "adamw" | "muon" | "sgd" | "lion") {
-            out.fields.set_implied(Field::Optimizer, low, encode_place(index, n));
+            out.fields.set_implied(Field::Optimizer, low, Place::of(index, n));
         }
     }
 }
 
 /// Derives the model from the job's name.
-pub(super) fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &ReadFields) -> Option<(String, u32)> {
+pub(super) fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &ReadFields) -> Option<(String, Place)> {
     if out.fields.has(Field::Model) || out.fields.str(Field::Kind) != Some("training") {
         return None;
     }

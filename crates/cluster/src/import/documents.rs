@@ -9,6 +9,7 @@ use super::tools::{
 };
 use super::value::{Node, Value};
 use crate::import::Field;
+use crate::import::place::Place;
 
 /// Reads a document that is not a Kubernetes manifest. Returns `None` if no tool is recognized.
 pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
@@ -94,8 +95,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
         let by_name = by_key.or_else(|| Engine::named(name)).unwrap_or(Engine::Vllm);
         engine_file(by_name, doc, &mut out);
     } else if keys.iter().any(|k| k == "tensor_model_parallel_size" || k == "micro_batch_size") {
-        out.fields.set(Field::Kind, "training", 0);
-        out.fields.set(Field::Framework, "megatron-lm", 0);
+        out.fields.set(Field::Kind, "training", Place::NONE);
+        out.fields.set(Field::Framework, "megatron-lm", Place::NONE);
         for (k, v) in doc.map() {
             super::tools::megatron::flag(&snake(k), v, &mut out);
         }
@@ -107,8 +108,8 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
 
 /// Reads overrides of Megatron-Bridge in YAML form.
 fn bridge_sections(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "megatron-bridge", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "megatron-bridge", Place::NONE);
     doc.for_each_leaf(&mut |path, leaf| {
         let key = path.rsplit('.').next().unwrap_or(path);
         if leaf.value != Value::Null && !path.starts_with("checkpoint") && !path.starts_with("logger") {
@@ -119,8 +120,8 @@ fn bridge_sections(doc: &Node, out: &mut ReadFields) {
 
 /// Reads FlagScale's training files, which have Megatron's keys in sections.
 fn flagscale_train(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "flagscale", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "flagscale", Place::NONE);
     doc.for_each_leaf(&mut |path, leaf| {
         let key = path.rsplit('.').next().unwrap_or(path);
         if leaf.value != Value::Null && !path.starts_with("experiment") {
@@ -131,8 +132,8 @@ fn flagscale_train(doc: &Node, out: &mut ReadFields) {
 
 /// Reads a file with the flags of one engine.
 fn engine_file(engine: Engine, doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "serving", 0);
-    out.fields.set(Field::Framework, engine.framework(), 0);
+    out.fields.set(Field::Kind, "serving", Place::NONE);
+    out.fields.set(Field::Framework, engine.framework(), Place::NONE);
     engine.keys(doc, out);
     let manifest = match engine {
         Engine::Vllm => Some("vllm --config"),
@@ -141,10 +142,10 @@ fn engine_file(engine: Engine, doc: &Node, out: &mut ReadFields) {
         _ => None,
     };
     if let Some(m) = manifest {
-        out.fields.set(Field::Manifest, m, 0);
+        out.fields.set(Field::Manifest, m, Place::NONE);
     }
     if out.fields.has(Field::Role) {
-        out.fields.set(Field::Orchestrator, "dynamo", 0);
+        out.fields.set(Field::Orchestrator, "dynamo", Place::NONE);
     }
     engine.finish(out);
     engine.count(out);
@@ -310,6 +311,6 @@ pub(crate) fn role_in_name(name: &str, out: &mut ReadFields) {
         w => roles::role(w).filter(|_| matches!(w, "prefill" | "decode")),
     });
     if let Some(r) = word {
-        out.fields.set_implied(Field::Role, r, 0);
+        out.fields.set_implied(Field::Role, r, Place::NONE);
     }
 }

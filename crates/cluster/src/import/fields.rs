@@ -3,28 +3,16 @@
 use serde_json::{Map, Value as Json};
 
 use super::field::{Field, Type};
+use super::place::Place;
 use super::unknown;
 use super::value::Node;
-
-/// Number of bits for the line number in a place; the bits above contain the file index.
-const LINE_BITS: u32 = 24;
-
-/// Encodes file index and line in one number.
-pub(crate) fn encode_place(file: usize, line: u32) -> u32 {
-    (u32::try_from(file.min(255)).unwrap_or(255) << LINE_BITS) | (line & ((1 << LINE_BITS) - 1))
-}
-
-/// Decodes a place into file index and line.
-pub(crate) fn file_and_line(at: u32) -> (usize, u32) {
-    ((at >> LINE_BITS) as usize, at & ((1 << LINE_BITS) - 1))
-}
 
 /// One value with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) key: Field,
     pub(crate) value: Json,
-    pub(crate) at: u32,
+    pub(crate) at: Place,
     /// Whether the value was computed from other values, or read from a name or a comment.
     pub(crate) implied: bool,
 }
@@ -66,8 +54,8 @@ impl Fields {
         self.entry(key)?.value.as_bool()
     }
 
-    pub(crate) fn at(&self, key: Field) -> u32 {
-        self.entry(key).map_or(0, |e| e.at)
+    pub(crate) fn at(&self, key: Field) -> Place {
+        self.entry(key).map_or(Place::NONE, |e| e.at)
     }
 
     pub(crate) fn remove(&mut self, key: Field) -> Option<Entry> {
@@ -88,12 +76,12 @@ impl Fields {
     }
 
     /// Sets or replaces a value.
-    pub(crate) fn set(&mut self, key: Field, value: impl Into<Json>, at: u32) {
+    pub(crate) fn set(&mut self, key: Field, value: impl Into<Json>, at: Place) {
         self.put(Entry { key, value: value.into(), at, implied: false });
     }
 
     /// Sets a value unless it is already set, and marks it as implied.
-    pub(crate) fn set_implied(&mut self, key: Field, value: impl Into<Json>, at: u32) {
+    pub(crate) fn set_implied(&mut self, key: Field, value: impl Into<Json>, at: Place) {
         if !self.has(key) {
             self.put(Entry { key, value: value.into(), at, implied: true });
         }
@@ -108,8 +96,8 @@ impl Fields {
     }
 
     /// Sets the place of values that have none.
-    pub(crate) fn set_missing_places(&mut self, at: u32) {
-        self.entries.iter_mut().filter(|e| e.at == 0).for_each(|e| e.at = at);
+    pub(crate) fn set_missing_places(&mut self, at: Place) {
+        self.entries.iter_mut().filter(|e| e.at == Place::NONE).for_each(|e| e.at = at);
     }
 
     /// Copies the values of `other` that are not set here.
@@ -151,17 +139,17 @@ impl Fields {
 pub(crate) struct ReadFields {
     pub(crate) fields: Fields,
     /// Unset variables that values depend on, with the places of use.
-    pub(crate) missing: Vec<(String, u32)>,
+    pub(crate) missing: Vec<(String, Place)>,
     /// Settings that are not recognized, with their places.
-    pub(crate) unrecognized: Vec<(String, u32)>,
+    pub(crate) unrecognized: Vec<(String, Place)>,
     /// Reasons why the job cannot run as written, with their places.
-    pub(crate) conflicts: Vec<(String, u32)>,
+    pub(crate) conflicts: Vec<(String, Place)>,
     pub(crate) roles: Vec<(String, Fields)>,
     pub(crate) variants: Vec<Fields>,
     /// The name under which a server offers its model, with its place.
-    pub(crate) served: Option<(String, u32)>,
+    pub(crate) served: Option<(String, Place)>,
     /// Files that settings refer to, with the places.
-    pub(crate) references: Vec<(String, u32)>,
+    pub(crate) references: Vec<(String, Place)>,
 }
 
 impl ReadFields {
@@ -232,12 +220,12 @@ impl ReadFields {
     }
 
     /// Sets the place of everything that has none.
-    pub(crate) fn set_missing_places(&mut self, at: u32) {
+    pub(crate) fn set_missing_places(&mut self, at: Place) {
         self.fields.set_missing_places(at);
         self.roles.iter_mut().for_each(|(_, f)| f.set_missing_places(at));
         self.variants.iter_mut().for_each(|f| f.set_missing_places(at));
         for list in [&mut self.missing, &mut self.unrecognized, &mut self.conflicts] {
-            list.iter_mut().filter(|(_, p)| *p == 0).for_each(|(_, p)| *p = at);
+            list.iter_mut().filter(|(_, p)| *p == Place::NONE).for_each(|(_, p)| *p = at);
         }
     }
 
@@ -261,12 +249,12 @@ impl ReadFields {
         true
     }
 
-    pub(crate) fn set(&mut self, key: Field, value: impl Into<Json>, at: u32) -> bool {
+    pub(crate) fn set(&mut self, key: Field, value: impl Into<Json>, at: Place) -> bool {
         self.fields.set(key, value, at);
         true
     }
 
-    pub(crate) fn conflict(&mut self, text: impl Into<String>, at: u32) {
+    pub(crate) fn conflict(&mut self, text: impl Into<String>, at: Place) {
         let text = text.into();
         if !self.conflicts.iter().any(|(t, _)| *t == text) {
             self.conflicts.push((text, at));

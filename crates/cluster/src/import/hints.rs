@@ -3,6 +3,7 @@
 use super::fields::ReadFields;
 use super::names;
 use crate::import::Field;
+use crate::import::place::Place;
 
 /// Comments with their line numbers, without the comment sign.
 pub(crate) fn comments(text: &str) -> Vec<(u32, &str)> {
@@ -96,7 +97,7 @@ fn is_alternative(c: &str) -> bool {
 }
 
 /// Derives accelerator and counts from comments, then from the path.
-pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> u32, whole: bool, out: &mut ReadFields) {
+pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> Place, whole: bool, out: &mut ReadFields) {
     let found: Vec<(Machine, &str)> = comments(text)
         .into_iter()
         .filter(|(_, c)| !is_alternative(c))
@@ -131,7 +132,7 @@ pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> u32, whole
         }
     }
     if let Some(a) = in_name {
-        out.fields.set_implied(Field::Accelerator, a, 0);
+        out.fields.set_implied(Field::Accelerator, a, Place::NONE);
     }
 }
 
@@ -160,14 +161,14 @@ pub(crate) fn name_precision(path: &str, serving: bool, out: &mut ReadFields) {
             "nvfp4" | "mxfp4" => Some("fp4"),
             _ => None,
         }) {
-            out.fields.set_implied(Field::WeightsPrecision, w, 0);
+            out.fields.set_implied(Field::WeightsPrecision, w, Place::NONE);
         }
     } else if let Some(w) = words.find_map(|w| match w {
         "bf16" | "fp16" | "fp8" | "mxfp8" | "fp4" => Some(w),
         "nvfp4" => Some("fp4"),
         _ => None,
     }) {
-        out.fields.set_implied(Field::Precision, w, 0);
+        out.fields.set_implied(Field::Precision, w, Place::NONE);
     }
 }
 

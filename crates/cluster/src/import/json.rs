@@ -2,6 +2,7 @@
 //! duplicate keys.
 
 use super::value::{Node, Value, plain_scalar};
+use crate::import::place::Place;
 
 const MAX_DEPTH: usize = 64;
 
@@ -96,7 +97,7 @@ impl Reader<'_> {
                     let node = self.value(depth + 1)?;
                     entries.push((key, node));
                 }
-                Some(Node::new(Value::Map(entries), line))
+                Some(Node::new(Value::Map(entries), Place::of(0, line)))
             }
             '[' => {
                 self.bump();
@@ -112,7 +113,7 @@ impl Reader<'_> {
                         _ => items.push(self.value(depth + 1)?),
                     }
                 }
-                Some(Node::new(Value::List(items), line))
+                Some(Node::new(Value::List(items), Place::of(0, line)))
             }
             _ => self.scalar(),
         }
@@ -135,11 +136,11 @@ impl Reader<'_> {
                         }
                         c => s.push(c),
                     },
-                    c if c == quote => return Some(Node::str(s, line)),
+                    c if c == quote => return Some(Node::str(s, Place::of(0, line))),
                     c => s.push(c),
                 }
             }
-            return Some(Node::str(s, line));
+            return Some(Node::str(s, Place::of(0, line)));
         }
         let mut s = String::new();
         while let Some(&c) = self.rest.peek() {
@@ -150,6 +151,6 @@ impl Reader<'_> {
             self.bump();
         }
         let s = s.trim();
-        (!s.is_empty()).then(|| Node::new(plain_scalar(s), line))
+        (!s.is_empty()).then(|| Node::new(plain_scalar(s), Place::of(0, line)))
     }
 }

@@ -19,6 +19,7 @@ pub(crate) use names::{accelerator_label, weights as weights_in_name};
 mod offline;
 mod origin;
 mod pbs;
+mod place;
 mod program;
 mod python;
 mod references;
@@ -40,7 +41,8 @@ use std::collections::BTreeMap;
 pub use origin::Origin;
 pub use report::{Import, Missing, Note};
 
-use fields::{ReadFields, encode_place};
+use fields::ReadFields;
+use place::Place;
 use shell::Text;
 use value::{Node, Value};
 
@@ -86,17 +88,17 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
         files.iter().take(MAX_FILES).enumerate().map(|(index, f)| open(index, f, environment)).collect();
     let mut total = ReadFields::default();
     total.unrecognized.extend(sources.iter().filter(|s| s.truncated).map(|s| {
-        (format!("the file is longer than {} MiB; the rest is ignored", MAX_FILE >> 20), encode_place(s.index, 1))
+        (format!("the file is longer than {} MiB; the rest is ignored", MAX_FILE >> 20), Place::of(s.index, 1))
     }));
     if files.len() > MAX_FILES {
         total
             .unrecognized
-            .push((format!("more than {MAX_FILES} files; the rest is ignored"), encode_place(MAX_FILES - 1, 1)));
+            .push((format!("more than {MAX_FILES} files; the rest is ignored"), Place::of(MAX_FILES - 1, 1)));
     }
     let scripts: Vec<(String, Text)> = sources
         .iter()
         .filter_map(|s| match &s.content {
-            Content::Script(t) => Some((s.name.clone(), encode_line_places(t, s.index))),
+            Content::Script(t) => Some((s.name.clone(), with_places(t, s.index))),
             _ => None,
         })
         .collect();
@@ -116,7 +118,7 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
             if script::is_called(&s.name, &scripts) != called || (called && total.fields.has(Field::Kind)) {
                 continue;
             }
-            let text = encode_line_places(t, s.index);
+            let text = with_places(t, s.index);
             let mut out = script::read(&script::Reader {
                 name: &s.name,
                 plain: t,
@@ -128,7 +130,7 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
                 submission: None,
                 depth: 0,
             });
-            out.set_missing_places(encode_place(s.index, 0));
+            out.set_missing_places(Place::of(s.index, 0));
             used.push(s.index);
             merge(&mut total, out);
         }
@@ -141,7 +143,7 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
                 .unwrap_or_default(),
             Content::Modelfile(t) => {
                 let mut out = ReadFields::default();
-                tools::ollama::read(t, |l| encode_place(s.index, l), &mut out);
+                tools::ollama::read(t, |l| Place::of(s.index, l), &mut out);
                 out
             }
             Content::Python => {
@@ -156,16 +158,16 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
             used.push(s.index);
             documents::role_in_name(&s.name, &mut out);
         }
-        out.set_missing_places(encode_place(s.index, 0));
+        out.set_missing_places(Place::of(s.index, 0));
         for l in &s.skipped {
-            out.unrecognized.push(("invalid syntax; line ignored".to_owned(), encode_place(s.index, *l)));
+            out.unrecognized.push(("invalid syntax; line ignored".to_owned(), Place::of(s.index, *l)));
         }
         merge(&mut total, out);
     }
     let whole = used.len() == 1;
     for s in sources.iter().filter(|s| used.contains(&s.index)) {
         finish(s, whole, &mut total);
-        total.set_missing_places(encode_place(s.index, 0));
+        total.set_missing_places(Place::of(s.index, 0));
     }
     derive_and_validate(&mut total);
     report::build(total, &sources.iter().map(|s| s.name.clone()).collect::<Vec<_>>())
@@ -211,7 +213,7 @@ fn open(index: usize, f: &SourceFile, environment: &BTreeMap<String, String>) ->
             let manifest = docs.iter().any(|d| d.has("apiVersion") && d.has("kind"));
             let docs = docs
                 .into_iter()
-                .map(|d| with_encoded_places(if manifest { d } else { references::resolve(&d, environment) }, index))
+                .map(|d| in_file(if manifest { d } else { references::resolve(&d, environment) }, index))
                 .collect();
             Content::Documents(docs)
         }
@@ -256,21 +258,21 @@ fn yaml_or_json(text: &str, sure: bool, skipped: &mut Vec<u32>) -> Option<Vec<No
     Some(read.docs.into_iter().filter(useful).collect())
 }
 
-/// The text with encoded places as its line numbers.
-fn encode_line_places(text: &str, index: usize) -> Text {
+/// The text with the places of its lines.
+fn with_places(text: &str, index: usize) -> Text {
     let mut out = Text::default();
     for (l, n) in text.split_inclusive('\n').zip(1..) {
-        out.push(&l.replace('\r', ""), encode_place(index, n));
+        out.push(&l.replace('\r', ""), Place::of(index, n));
     }
     out
 }
 
-/// The node with encoded places as its line numbers.
-fn with_encoded_places(mut n: Node, index: usize) -> Node {
-    n.line = encode_place(index, n.line);
+/// The node with its places in a file.
+fn in_file(mut n: Node, index: usize) -> Node {
+    n.line.file = index;
     n.value = match n.value {
-        Value::List(l) => Value::List(l.into_iter().map(|v| with_encoded_places(v, index)).collect()),
-        Value::Map(m) => Value::Map(m.into_iter().map(|(k, v)| (k, with_encoded_places(v, index))).collect()),
+        Value::List(l) => Value::List(l.into_iter().map(|v| in_file(v, index)).collect()),
+        Value::Map(m) => Value::Map(m.into_iter().map(|(k, v)| (k, in_file(v, index))).collect()),
         v => v,
     };
     n
@@ -316,7 +318,7 @@ fn finish(s: &Source, whole: bool, out: &mut ReadFields) {
     let serving = kind.contains("serving");
     let hashed = !matches!(&s.content, Content::Modelfile(_));
     if hashed {
-        hints::hardware(&s.name, &s.text, |l| encode_place(s.index, l), whole && out.roles.is_empty(), out);
+        hints::hardware(&s.name, &s.text, |l| Place::of(s.index, l), whole && out.roles.is_empty(), out);
     }
     if !out.fields.has(Field::Model) && kind == "training" && out.variants.iter().all(|v| !v.has(Field::Model)) {
         let launcher = out
@@ -324,11 +326,11 @@ fn finish(s: &Source, whole: bool, out: &mut ReadFields) {
             .str(Field::Framework)
             .is_some_and(|f| matches!(f, "accelerate" | "torchtitan" | "deepspeed" | "nanotron"));
         if let Some((m, l)) = hints::comment_model(&s.text) {
-            out.fields.set_implied(Field::Model, m, encode_place(s.index, l));
+            out.fields.set_implied(Field::Model, m, Place::of(s.index, l));
         } else if let (Some(m), false) = (names::model_in(&s.name), launcher)
             && matches!(s.content, Content::Script(_))
         {
-            out.fields.set_implied(Field::Model, m, 0);
+            out.fields.set_implied(Field::Model, m, Place::NONE);
         }
     }
     if serving || kind == "training" {

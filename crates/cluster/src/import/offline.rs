@@ -9,6 +9,7 @@ use super::tools::bench;
 use super::tools::serving::Engine;
 use super::variables::visible_devices;
 use crate::import::Field;
+use crate::import::place::Place;
 
 impl Collector {
     /// Reads an engine's offline benchmark, which needs no server.
@@ -44,7 +45,7 @@ impl Collector {
     }
 
     /// Reads `trtllm-bench`, which is server and client in one.
-    pub(super) fn trtllm_bench(&mut self, args: &Args, line: u32, files: Lookup<'_>) {
+    pub(super) fn trtllm_bench(&mut self, args: &Args, line: Place, files: Lookup<'_>) {
         let mut out = ReadFields::default();
         let plain = Args { positional: Vec::new(), ..args.clone() };
         Engine::Trtllm.command(&plain, &mut out);

@@ -3,9 +3,10 @@
 use super::fields::ReadFields;
 use super::value::parse_int;
 use crate::import::Field;
+use crate::import::place::Place;
 
 /// Reads directives such as `#PBS -l select=4:ngpus=8` and `#BSUB -nnodes 4`. Returns false if the script has none.
-pub(crate) fn report(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadFields) -> bool {
+pub(crate) fn report(text: &str, place: impl Fn(u32) -> Place, out: &mut ReadFields) -> bool {
     let mut found = false;
     for (line, n) in text.lines().zip(1..) {
         let at = place(n);
@@ -31,7 +32,7 @@ pub(crate) fn report(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadField
 }
 
 /// Reads a resource request such as `select=4:ncpus=64:ngpus=4`, `nodes=4:gpus=8` or `walltime=04:00:00`.
-fn resource(request: &str, at: u32, out: &mut ReadFields) {
+fn resource(request: &str, at: Place, out: &mut ReadFields) {
     for part in request.split(':') {
         match part.split_once('=') {
             Some(("select" | "nodes", count)) => put(Field::Nodes, count, at, out),
@@ -41,7 +42,7 @@ fn resource(request: &str, at: u32, out: &mut ReadFields) {
     }
 }
 
-fn put(key: Field, count: &str, at: u32, out: &mut ReadFields) {
+fn put(key: Field, count: &str, at: Place, out: &mut ReadFields) {
     if let Some(n) = parse_int(count).filter(|n| *n > 0) {
         out.fields.set(key, n, at);
     }

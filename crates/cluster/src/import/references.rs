@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::unknown;
 use super::value::{Node, Value, plain_scalar};
+use crate::import::place::Place;
 
 /// Maximum depth of references to references.
 const MAX_DEPTH: u32 = 16;
@@ -66,7 +67,7 @@ impl Resolver<'_> {
                 rest = tail;
                 continue;
             };
-            let node = Node::new(self.one(tail.get(..end).unwrap_or(""), path, depth), 0);
+            let node = Node::new(self.one(tail.get(..end).unwrap_or(""), path, depth), Place::NONE);
             out.push_str(&node.word());
             rest = tail.get(end + 1..).unwrap_or("");
             if out.len() > MAX_TEXT {
@@ -235,7 +236,7 @@ fn operation(name: &str) -> Option<Operation> {
 }
 
 fn calculate(operation: Operation, arguments: &[Value]) -> Value {
-    let nodes = || arguments.iter().map(|v| Node::new(v.clone(), 0));
+    let nodes = || arguments.iter().map(|v| Node::new(v.clone(), Place::NONE));
     let numbers: Option<Vec<f64>> = nodes().map(|n| n.float()).collect();
     let Some((first, rest)) = numbers.as_deref().and_then(<[f64]>::split_first) else {
         // Variables that must be set to compute the result.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use atlas_core::sort;
 use serde_json::{Map, Value as Json, json};
 
-use super::fields::{Fields, ReadFields, file_and_line};
+use super::fields::{Fields, ReadFields};
 use super::origin::Origin;
+use super::place::Place;
 use crate::secrets::mask;
 
 /// An environment variable without a default.
@@ -88,9 +89,9 @@ const AMBIENT: &[&str] = &[
 ];
 
 pub(crate) fn build(out: ReadFields, files: &[String]) -> Import {
-    let origin = |at: u32| {
-        let (file, line) = file_and_line(at);
-        Origin { file: files.get(file).cloned().unwrap_or_default(), line: (line > 0).then_some(line) }
+    let origin = |at: Place| Origin {
+        file: files.get(at.file).cloned().unwrap_or_default(),
+        line: (at.line > 0).then_some(at.line),
     };
     let mut fields = Fields::default();
     for e in out.fields.iter() {

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::collect::Collector;
-use super::fields::{Fields, ReadFields, encode_place};
+use super::fields::{Fields, ReadFields};
 use super::runs::merge_runs;
 use super::shell::{self, Script, Setup, Submission, Text};
 use super::tools::{self, bench, mlperf, roles, serving};
 use super::value::{Node, Value};
 use super::{conventions, json, names, pbs, program, slurm, yaml};
 use crate::import::Field;
+use crate::import::place::Place;
 
 /// Whether another script sources or starts this one.
 pub(crate) fn is_called(name: &str, scripts: &[(String, Text)]) -> bool {
@@ -55,11 +56,11 @@ pub(crate) struct Reader<'a> {
 
 /// Reads one script. The tasks of a job array become variants if they differ.
 pub(crate) fn read(r: &Reader<'_>) -> ReadFields {
-    let mut directives = slurm::directives(r.plain, |l| encode_place(r.index, l));
+    let mut directives = slurm::directives(r.plain, |l| Place::of(r.index, l));
     if let Some(s) = r.submission {
         directives.add(&s.options);
     }
-    let task = |task: Option<(u32, u32)>| {
+    let task = |task: Option<(u32, Place)>| {
         let mut batch = r.submission.map(|s| s.inherited.clone()).unwrap_or_default();
         batch.extend(directives.variables());
         batch.extend(task.map(|(number, line)| (TASK.to_owned(), number.to_string(), line)));
@@ -101,9 +102,9 @@ fn split_into_variants(out: &mut ReadFields, runs: &[Fields]) {
 }
 
 /// Reads one script as one job.
-fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String, u32)]) -> ReadFields {
+fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String, Place)]) -> ReadFields {
     let Reader { name, plain, text, index, scripts, env, documents, .. } = *r;
-    let weak: Vec<(String, String, u32)> = directives
+    let weak: Vec<(String, String, Place)> = directives
         .nodes()
         .map(|(n, l)| NODE_NAMES.iter().map(|k| ((*k).to_owned(), n.to_string(), l)).collect())
         .unwrap_or_default();
@@ -143,7 +144,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
     if !directives.is_empty() {
         let mut d = ReadFields::default();
         directives.report(&mut d);
-        d.fields.set(Field::Launcher, "sbatch", directives.list.first().map_or(0, |(.., l)| *l));
+        d.fields.set(Field::Launcher, "sbatch", directives.list.first().map_or(Place::NONE, |(.., l)| *l));
         // The scheduler's allocation takes precedence over the command.
         for e in d.fields.iter() {
             let known = e.key == Field::Accelerator && out.fields.has(Field::Accelerator);
@@ -154,7 +155,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
     }
     if directives.is_empty() {
         let mut d = ReadFields::default();
-        if pbs::report(plain, |l| encode_place(index, l), &mut d) && out.fields.has(Field::Kind) {
+        if pbs::report(plain, |l| Place::of(index, l), &mut d) && out.fields.has(Field::Kind) {
             d.fields.iter().for_each(|e| out.fields.put(e.clone()));
         }
     }
@@ -201,9 +202,16 @@ fn read_submitted_jobs(r: &Reader<'_>, script: &Script) -> Option<ReadFields> {
     }
     let jobs = script.jobs.iter().map(|job| {
         // Blank lines before the text of the job preserve the line numbers of its directives.
-        let (file, line) = super::fields::file_and_line(job.script.line());
-        let plain = format!("{}{}", "\n".repeat((line as usize).saturating_sub(1)), job.script.as_str());
-        read(&Reader { plain: &plain, text: &job.script, index: file, submission: Some(job), depth: r.depth + 1, ..*r })
+        let start = job.script.line();
+        let plain = format!("{}{}", "\n".repeat((start.line as usize).saturating_sub(1)), job.script.as_str());
+        read(&Reader {
+            plain: &plain,
+            text: &job.script,
+            index: start.file,
+            submission: Some(job),
+            depth: r.depth + 1,
+            ..*r
+        })
     });
     let mut out = combined(jobs.filter(|o| o.fields.has(Field::Kind)).collect()).or_else(|| {
         let texts = script.manifests.iter().chain(script.files.values());
@@ -230,7 +238,7 @@ fn written_configuration(script: &Script, path: &str) -> Option<Node> {
 
 /// Parses the documents in a text, with the places of its lines.
 fn nodes(text: &Text) -> Vec<Node> {
-    let starts: Vec<u32> = std::iter::once(0)
+    let starts: Vec<Place> = std::iter::once(0)
         .chain(text.as_str().char_indices().filter(|(_, c)| *c == '\n').map(|(i, _)| i + 1))
         .map(|o| text.line_at(o))
         .collect();
@@ -240,8 +248,8 @@ fn nodes(text: &Text) -> Vec<Node> {
 }
 
 /// Replaces the line numbers of a node with the places of the script.
-fn with_script_lines(mut n: Node, starts: &[u32]) -> Node {
-    n.line = starts.get((n.line as usize).saturating_sub(1)).copied().unwrap_or(n.line);
+fn with_script_lines(mut n: Node, starts: &[Place]) -> Node {
+    n.line = starts.get((n.line.line as usize).saturating_sub(1)).copied().unwrap_or(n.line);
     n.value = match n.value {
         Value::List(l) => Value::List(l.into_iter().map(|v| with_script_lines(v, starts)).collect()),
         Value::Map(m) => Value::Map(m.into_iter().map(|(k, v)| (k, with_script_lines(v, starts))).collect()),
@@ -290,9 +298,9 @@ pub(super) fn combine_commands(c: Collector, script: &Script, plain: &str, index
             }
         }
     } else if let Some(name) = client {
-        out.fields.set(Field::Kind, "benchmark", 0);
+        out.fields.set(Field::Kind, "benchmark", Place::NONE);
         if name != "benchmark_serving" {
-            out.fields.set(Field::ToolName, name, 0);
+            out.fields.set(Field::ToolName, name, Place::NONE);
         }
         commented_server(plain, index, out);
     }
@@ -337,7 +345,7 @@ fn server(mut servers: Vec<(serving::Engine, ReadFields)>, out: &mut ReadFields)
 /// Finds the command of the server in a comment of a benchmark script.
 fn commented_server(plain: &str, index: usize, out: &mut ReadFields) {
     for (line, c) in super::hints::comments(plain) {
-        let words = super::split_command(&Text::new(c, encode_place(index, line)));
+        let words = super::split_command(&Text::new(c, Place::of(index, line)));
         let Some(engine) = program::find(&words).and_then(|p| p.engine()) else { continue };
         let at = program::find(&words).map_or(0, |p| p.args);
         let mut o = ReadFields::default();
@@ -372,7 +380,7 @@ fn requirements(script: &Script, plain: &str, out: &mut ReadFields) {
         .map(|(n, _)| n.clone())
         .collect();
     if !needed.is_empty() {
-        let at = script.required.first().map_or(0, |r| r.1);
+        let at = script.required.first().map_or(Place::NONE, |r| r.1);
         out.fields.set(Field::RequiredEnv, needed, at);
     }
     for (n, l) in &script.required {
@@ -383,7 +391,7 @@ fn requirements(script: &Script, plain: &str, out: &mut ReadFields) {
     if script.wants_args {
         let args = bench::usage_args(plain);
         if !args.is_empty() {
-            out.fields.set(Field::RequiredArgs, args, 0);
+            out.fields.set(Field::RequiredArgs, args, Place::NONE);
         }
     }
 }

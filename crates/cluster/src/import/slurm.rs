@@ -4,11 +4,12 @@ use super::fields::ReadFields;
 use super::names;
 use super::value::parse_int;
 use crate::import::field::{Field, Type};
+use crate::import::place::Place;
 
 /// Directives with their lines.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Directives {
-    pub(crate) list: Vec<(String, Option<String>, u32)>,
+    pub(crate) list: Vec<(String, Option<String>, Place)>,
 }
 
 /// Maximum number of tasks of a job array that are read individually.
@@ -33,7 +34,7 @@ const SHORT: &[(&str, &str)] = &[
 ];
 
 /// Reads the directives. Like Slurm, stops at the first command.
-pub(crate) fn directives(text: &str, place: impl Fn(u32) -> u32) -> Directives {
+pub(crate) fn directives(text: &str, place: impl Fn(u32) -> Place) -> Directives {
     let mut out = Directives::default();
     for (line, n) in text.lines().zip(1..) {
         let t = line.trim_end_matches('\r');
@@ -53,11 +54,11 @@ pub(crate) fn directives(text: &str, place: impl Fn(u32) -> u32) -> Directives {
 impl Directives {
     /// Adds options of the submitting command, which take precedence over the directives.
     pub(crate) fn add(&mut self, options: &[super::shell::Text]) {
-        let line = options.first().map_or(0, super::shell::Text::line);
+        let line = options.first().map_or(Place::NONE, super::shell::Text::line);
         self.read(options.iter().map(super::shell::Text::as_str), line);
     }
 
-    fn read<'w>(&mut self, words: impl Iterator<Item = &'w str>, line: u32) {
+    fn read<'w>(&mut self, words: impl Iterator<Item = &'w str>, line: Place) {
         let mut words = words.peekable();
         while let Some(w) = words.next() {
             let (name, mut value) = if let Some(long) = w.strip_prefix("--") {
@@ -88,22 +89,22 @@ impl Directives {
         self.list.is_empty()
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<(&str, u32)> {
+    pub(crate) fn get(&self, name: &str) -> Option<(&str, Place)> {
         self.list.iter().rev().find(|(n, ..)| n == name).and_then(|(_, v, l)| Some((v.as_deref()?, *l)))
     }
 
-    fn int(&self, name: &str) -> Option<(i64, u32)> {
+    fn int(&self, name: &str) -> Option<(i64, Place)> {
         let (v, l) = self.get(name)?;
         let first: String = v.chars().take_while(char::is_ascii_digit).collect();
         Some((parse_int(&first)?, l))
     }
 
-    pub(crate) fn nodes(&self) -> Option<(i64, u32)> {
+    pub(crate) fn nodes(&self) -> Option<(i64, Place)> {
         self.int("nodes")
     }
 
     /// Number of accelerators per node, from any of the directives that state it.
-    pub(crate) fn per_node(&self) -> Option<(i64, u32)> {
+    pub(crate) fn per_node(&self) -> Option<(i64, Place)> {
         let count = |name: &str| {
             let (v, l) = self.get(name)?;
             Some((count_of(v)?, l))
@@ -126,7 +127,7 @@ impl Directives {
     }
 
     /// Tasks of a job array, if there are few enough to read each of them: `0-2`, `1,4`, `0-8:4%2`.
-    pub(crate) fn array(&self) -> Option<(Vec<u32>, u32)> {
+    pub(crate) fn array(&self) -> Option<(Vec<u32>, Place)> {
         let (list, line) = self.get("array")?;
         let mut tasks = Vec::new();
         for part in list.split('%').next()?.split(',') {
@@ -145,9 +146,9 @@ impl Directives {
     }
 
     /// Variables that Slurm sets for the job.
-    pub(crate) fn variables(&self) -> Vec<(String, String, u32)> {
+    pub(crate) fn variables(&self) -> Vec<(String, String, Place)> {
         let mut out = Vec::new();
-        let mut put = |name: &str, value: Option<(i64, u32)>| {
+        let mut put = |name: &str, value: Option<(i64, Place)>| {
             if let Some((v, l)) = value {
                 out.push((name.to_owned(), v.to_string(), l));
             }

@@ -5,6 +5,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::value::{Node, Value};
+use crate::import::place::Place;
 
 const MAX_REPAIRS: usize = 24;
 
@@ -39,7 +40,7 @@ fn convert_table(text: &str, table: &DeTable<'_>, line: u32) -> Node {
     let mut entries: Vec<(String, Node)> =
         table.iter().map(|(k, v)| (k.get_ref().to_string(), convert(text, v))).collect();
     sort::by_key(&mut entries, |(_, n)| n.line);
-    Node::new(Value::Map(entries), line)
+    Node::new(Value::Map(entries), Place::of(0, line))
 }
 
 fn convert(text: &str, value: &Spanned<DeValue<'_>>) -> Node {
@@ -53,5 +54,5 @@ fn convert(text: &str, value: &Spanned<DeValue<'_>>) -> Node {
         DeValue::Array(a) => Value::List(a.iter().map(|v| convert(text, v)).collect()),
         DeValue::Table(t) => return convert_table(text, t, line),
     };
-    Node::new(v, line)
+    Node::new(v, Place::of(0, line))
 }

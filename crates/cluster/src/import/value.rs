@@ -1,5 +1,6 @@
 //! A common value tree for YAML, JSON, TOML and command-line flags, with the line of each node.
 
+use crate::import::place::Place;
 use atlas_core::sort;
 use serde_json::Value as Json;
 
@@ -28,15 +29,15 @@ pub(crate) enum Value {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub(crate) value: Value,
-    pub(crate) line: u32,
+    pub(crate) line: Place,
 }
 
 impl Node {
-    pub(crate) fn new(value: Value, line: u32) -> Self {
+    pub(crate) fn new(value: Value, line: Place) -> Self {
         Node { value, line }
     }
 
-    pub(crate) fn str(text: impl Into<String>, line: u32) -> Self {
+    pub(crate) fn str(text: impl Into<String>, line: Place) -> Self {
         Node::new(Value::Str(text.into()), line)
     }
 

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::value::{Node, Value, plain_scalar};
+use crate::import::place::Place;
 
 /// Maximum number of nodes per file. Copies of anchors are counted, and long texts in them count as several nodes.
 const MAX_NODES: usize = 200_000;
@@ -106,8 +107,8 @@ fn tabs(line: &str) -> String {
 }
 
 enum OpenCollection {
-    List(Vec<Node>, u32, usize),
-    Map(Vec<(String, Node)>, Option<String>, u32, usize),
+    List(Vec<Node>, Place, usize),
+    Map(Vec<(String, Node)>, Option<String>, Place, usize),
 }
 
 #[derive(Default)]
@@ -130,7 +131,7 @@ fn try_parse(text: &str) -> Result<Vec<Node>, (u32, Vec<Node>)> {
                 if block && headers.get((line as usize).saturating_sub(1)) == Some(&true) {
                     line += 1;
                 }
-                if !loader.take(event, line) {
+                if !loader.take(event, Place::of(0, line)) {
                     loader.close_all();
                     return Ok(loader.docs);
                 }
@@ -155,7 +156,7 @@ fn is_block_header(line: &str) -> bool {
 
 impl Loader {
     /// Handles one event. Returns false if a limit is exceeded.
-    fn take(&mut self, event: Event<'_>, line: u32) -> bool {
+    fn take(&mut self, event: Event<'_>, line: Place) -> bool {
         self.nodes += 1;
         if self.nodes > MAX_NODES || self.stack.len() > MAX_DEPTH {
             return false;

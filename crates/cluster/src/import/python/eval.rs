@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::lex::{Token, TokenKind, words};
+use crate::import::place::Place;
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
 
@@ -50,7 +51,7 @@ pub(super) fn value(tokens: &[Token], scope: &Scope) -> Node {
     Reader { tokens, pos: 0, scope, depth: 0 }.expression()
 }
 
-fn open(what: &str, line: u32) -> Node {
+fn open(what: &str, line: Place) -> Node {
     Node::str(unknown::opaque(what), line)
 }
 
@@ -74,8 +75,8 @@ impl Reader<'_> {
         self.tokens.get(self.pos)
     }
 
-    fn line(&self) -> u32 {
-        self.peek().or(self.tokens.last()).map_or(0, |t| t.line)
+    fn line(&self) -> Place {
+        self.peek().or(self.tokens.last()).map_or(Place::NONE, |t| t.line)
     }
 
     fn at(&self, op: &str) -> bool {
@@ -205,7 +206,7 @@ impl Reader<'_> {
         }
     }
 
-    fn name(&mut self, name: &str, line: u32) -> Node {
+    fn name(&mut self, name: &str, line: Place) -> Node {
         match name {
             "True" => return Node::new(Value::Bool(true), line),
             "False" => return Node::new(Value::Bool(false), line),
@@ -232,7 +233,7 @@ impl Reader<'_> {
     }
 
     /// Evaluates methods of strings, such as `" ".join(list)` and `"…".split()`.
-    fn method(&mut self, text: String, line: u32) -> Node {
+    fn method(&mut self, text: String, line: Place) -> Node {
         if !self.take(".") {
             return Node::str(text, line);
         }
@@ -275,7 +276,7 @@ impl Reader<'_> {
         out
     }
 
-    fn dictionary(&mut self, line: u32) -> Node {
+    fn dictionary(&mut self, line: Place) -> Node {
         let mut out = Node::new(Value::Map(Vec::new()), line);
         while self.peek().is_some() && !self.take("}") {
             let key = self.expression();
@@ -328,7 +329,7 @@ impl Reader<'_> {
     }
 
     /// Replaces the `{expressions}` in a format string.
-    fn formatted(&self, text: &str, format: bool, line: u32) -> String {
+    fn formatted(&self, text: &str, format: bool, line: Place) -> String {
         if !format {
             return text.to_owned();
         }
@@ -359,7 +360,7 @@ fn closes(t: &Token) -> bool {
         || matches!(&t.tok, TokenKind::Name(n) if matches!(n.as_str(), "else" | "for"))
 }
 
-fn number(text: &str, line: u32) -> Node {
+fn number(text: &str, line: Place) -> Node {
     let value = match (text.parse::<i64>(), text.parse::<f64>()) {
         (Ok(i), _) => Value::Int(i),
         (_, Ok(f)) if f.is_finite() => Value::Float(f),
@@ -393,7 +394,7 @@ fn whole(left: &Node, right: &Node, f: impl Fn(i64, i64) -> Option<i64>) -> Node
 }
 
 /// Evaluates a call: a conversion, access to the environment with a default, or a constructor with its settings.
-fn call(name: &str, args: Vec<Argument>, line: u32) -> Node {
+fn call(name: &str, args: Vec<Argument>, line: Place) -> Node {
     let first = args.first().map(|(_, n)| n.clone());
     match (name, first) {
         ("str", Some(n)) => Node::str(shown(&n), n.line),

@@ -1,5 +1,7 @@
 //! Splits a Python program into statements of tokens.
 
+use crate::import::place::Place;
+
 /// A token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TokenKind {
@@ -14,7 +16,7 @@ pub(super) enum TokenKind {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token {
     pub(super) tok: TokenKind,
-    pub(super) line: u32,
+    pub(super) line: Place,
 }
 
 impl Token {
@@ -40,7 +42,7 @@ struct Lexer<'a> {
 }
 
 /// Splits a program into statements. A statement ends at the end of its line, unless a bracket is open.
-pub(super) fn statements(src: &str, place: impl Fn(u32) -> u32) -> Vec<Vec<Token>> {
+pub(super) fn statements(src: &str, place: impl Fn(u32) -> Place) -> Vec<Vec<Token>> {
     let mut lexer = Lexer { src, pos: 0, line: 1 };
     let (mut out, mut current, mut depth) = (Vec::new(), Vec::new(), 0_u32);
     while let Some(c) = lexer.peek() {
@@ -86,7 +88,7 @@ pub(super) fn statements(src: &str, place: impl Fn(u32) -> u32) -> Vec<Vec<Token
 }
 
 /// Tokens of one expression.
-pub(super) fn words(src: &str, line: u32) -> Vec<Token> {
+pub(super) fn words(src: &str, line: Place) -> Vec<Token> {
     statements(src, |_| line).into_iter().flatten().collect()
 }
 

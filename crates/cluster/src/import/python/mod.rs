@@ -7,13 +7,14 @@ mod lex;
 use std::collections::{BTreeMap, HashMap};
 
 use super::collect::{Collector, Lookup};
-use super::fields::{ReadFields, encode_place};
+use super::fields::ReadFields;
 use super::shell::{self, Command, Text};
 use super::tools::serving::Engine;
 use super::tools::{bridge, hf, megatron};
 use super::value::{Node, Value};
 use super::{documents, names, unknown};
 use crate::import::Field;
+use crate::import::place::Place;
 use eval::{Argument, Reader, Scope};
 use lex::{Token, TokenKind};
 
@@ -50,7 +51,7 @@ pub(crate) fn read(plain: &str, index: usize, files: Lookup<'_>) -> Collector {
     } else {
         Package::Other
     };
-    let statements = lex::statements(plain, |l| encode_place(index, l));
+    let statements = lex::statements(plain, |l| Place::of(index, l));
     let program = |calls| Program {
         scope: Scope::default(),
         package,
@@ -212,7 +213,7 @@ impl Program<'_> {
         }
     }
 
-    fn call(&mut self, name: &str, args: &[Argument], line: u32) {
+    fn call(&mut self, name: &str, args: &[Argument], line: Place) {
         let mut plain = args.iter().filter(|(k, _)| k.is_none()).map(|(_, n)| n);
         let named = |key: &str| args.iter().find(|(k, _)| k.as_deref() == Some(key)).map(|(_, n)| n);
         match last(name) {
@@ -272,7 +273,7 @@ impl Program<'_> {
     }
 
     /// Reads the settings of trainers and recipes.
-    fn read_setup_call(&mut self, name: &str, args: &[Argument], line: u32) {
+    fn read_setup_call(&mut self, name: &str, args: &[Argument], line: Place) {
         let kind = last(name);
         if kind.ends_with("Executor") {
             self.training.fields.set(Field::Launcher, "nemo-run", line);
@@ -321,7 +322,7 @@ impl Program<'_> {
         };
     }
 
-    fn engine(&mut self, engine: Engine, args: &[Argument], line: u32) {
+    fn engine(&mut self, engine: Engine, args: &[Argument], line: Place) {
         let mut out = ReadFields::default();
         out.fields.set(Field::Kind, "serving", line);
         out.fields.set(Field::Framework, engine.framework(), line);

@@ -1,5 +1,6 @@
 //! Syntax tree of shell scripts.
 
+use crate::import::place::Place;
 use std::rc::Rc;
 
 /// A command or a compound of commands.
@@ -16,7 +17,7 @@ pub(crate) enum Cmd {
     While { cond: Vec<Cmd>, body: Vec<Cmd>, until: bool },
     Case { word: Word, arms: Vec<(Vec<Word>, Vec<Cmd>)> },
     Func { name: String, body: Rc<Vec<Cmd>> },
-    Arith(String, u32),
+    Arith(String, Place),
     Test(Vec<Tok>),
     Group { body: Vec<Cmd>, redirs: Vec<Redir> },
 }
@@ -27,7 +28,7 @@ pub(crate) struct Simple {
     pub(crate) assigns: Vec<Assign>,
     pub(crate) words: Vec<Arg>,
     pub(crate) redirs: Vec<Redir>,
-    pub(crate) line: u32,
+    pub(crate) line: Place,
 }
 
 /// A word of a command, or an assignment after `declare`, `export` and similar commands.
@@ -74,15 +75,15 @@ pub(crate) enum Tok {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Word {
     pub(crate) parts: Vec<Part>,
-    pub(crate) line: u32,
+    pub(crate) line: Place,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Part {
-    Lit { text: String, line: u32, quoted: bool },
-    Param { param: Box<Param>, line: u32, quoted: bool },
-    Cmd { script: String, line: u32, quoted: bool },
-    Arith { expr: Word, line: u32, quoted: bool },
+    Lit { text: String, line: Place, quoted: bool },
+    Param { param: Box<Param>, line: Place, quoted: bool },
+    Cmd { script: String, line: Place, quoted: bool },
+    Arith { expr: Word, line: Place, quoted: bool },
 }
 
 /// `${…}`.

@@ -6,6 +6,7 @@ use super::expand::num_text;
 use super::parse;
 use super::text::Text;
 use super::{Flow, MAX_DEPTH, MAX_VALUE, Shell, Var};
+use crate::import::place::Place;
 use crate::import::unknown;
 use crate::import::value::parse_int;
 
@@ -317,7 +318,7 @@ impl Shell<'_> {
 }
 
 /// Evaluates `printf` with simple conversions. The format is reused until all arguments are consumed.
-fn printf(args: &[Text], line: u32) -> Text {
+fn printf(args: &[Text], line: Place) -> Text {
     let mut out = Text::new("", line);
     let Some((format, mut rest)) = args.split_first() else { return out };
     loop {
@@ -330,7 +331,7 @@ fn printf(args: &[Text], line: u32) -> Text {
 }
 
 /// Prints the format once and returns the remaining arguments.
-fn printed<'t>(format: &Text, mut rest: &'t [Text], line: u32, out: &mut Text) -> &'t [Text] {
+fn printed<'t>(format: &Text, mut rest: &'t [Text], line: Place, out: &mut Text) -> &'t [Text] {
     let mut chars = format.as_str().chars().peekable();
     while let Some(c) = chars.next() {
         match c {

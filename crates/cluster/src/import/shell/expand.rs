@@ -4,6 +4,7 @@ use super::arith::{self, Num, Scope};
 use super::ast::{Op, Param, Part, Word};
 use super::text::Text;
 use super::{Flow, MAX_DEPTH, Shell, Var, glob, join, parse};
+use crate::import::place::Place;
 use crate::import::unknown;
 use crate::import::value::parse_int;
 
@@ -85,7 +86,7 @@ impl Shell<'_> {
         self.setup.weak.iter().find(|(n, ..)| n == name).map(|(_, v, l)| Text::new(v, *l))
     }
 
-    fn unset(&mut self, name: &str, line: u32) -> Text {
+    fn unset(&mut self, name: &str, line: Place) -> Text {
         if let Some(t) = self.default_of_caller(name) {
             return t;
         }
@@ -210,7 +211,7 @@ impl Shell<'_> {
     }
 
     /// Output of a command substitution, as far as it is known.
-    fn substitute(&mut self, script: &str, line: u32) -> Text {
+    fn substitute(&mut self, script: &str, line: Place) -> Text {
         if self.depth >= MAX_DEPTH || !self.consume_budget(script.len()) {
             return Text::new(&unknown::opaque("deep"), line);
         }
@@ -280,7 +281,7 @@ impl Shell<'_> {
         items.get(usize::try_from(i).ok()?).cloned()
     }
 
-    fn param(&mut self, p: &Param, line: u32) -> Text {
+    fn param(&mut self, p: &Param, line: Place) -> Text {
         if is_list(p) || matches!(p.name.as_str(), "@" | "*") && !matches!(p.op, Op::Length) {
             let items = self.list(&Param { index: None, ..p.clone() });
             return join(&Var::Array(items));

@@ -2,6 +2,7 @@
 
 use super::text::Text;
 use super::{Shell, Var, join, unknown};
+use crate::import::place::Place;
 
 /// Maximum number of jobs and of manifests that are kept per script.
 const MAX_KEPT: usize = 32;
@@ -16,7 +17,7 @@ pub(crate) struct Submission {
     /// Arguments of the job's script.
     pub(crate) args: Vec<Text>,
     /// Variables that the job inherits.
-    pub(crate) inherited: Vec<(String, String, u32)>,
+    pub(crate) inherited: Vec<(String, String, Place)>,
 }
 
 impl Shell<'_> {
@@ -39,7 +40,7 @@ impl Shell<'_> {
             _ => return false,
         };
         let options = words.get(1..at).unwrap_or(&[]).to_vec();
-        let mut inherited: Vec<(String, String, u32)> = Vec::new();
+        let mut inherited: Vec<(String, String, Place)> = Vec::new();
         for name in &self.exported {
             if let Some(value) = self.vars.get(name).map(join) {
                 inherited.push((name.clone(), value.as_str().to_owned(), value.line()));

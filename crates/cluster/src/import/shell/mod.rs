@@ -26,6 +26,7 @@ pub(crate) use handed::Submission;
 pub(crate) use text::Text;
 
 use super::unknown;
+use crate::import::place::Place;
 
 /// Maximum number of commands that are evaluated per script.
 const MAX_STEPS: u32 = 60_000;
@@ -45,7 +46,7 @@ pub(crate) struct Command {
     pub(crate) words: Vec<Text>,
     /// Assignments before the command.
     pub(crate) env: Vec<(String, Text)>,
-    pub(crate) line: u32,
+    pub(crate) line: Place,
 }
 
 /// Result of reading a script.
@@ -57,13 +58,13 @@ pub(crate) struct Script {
     /// Final values of the variables, with arrays joined.
     pub(crate) vars: BTreeMap<String, Text>,
     /// Variables that the script requires, in the order in which it tests them.
-    pub(crate) required: Vec<(String, u32)>,
+    pub(crate) required: Vec<(String, Place)>,
     /// Whether the script requires arguments.
     pub(crate) wants_args: bool,
     /// Sourced scripts that were not provided.
-    pub(crate) sourced: Vec<(String, u32)>,
+    pub(crate) sourced: Vec<(String, Place)>,
     /// Expressions that divide by zero, with their lines.
-    pub(crate) zero_divisions: Vec<(String, u32)>,
+    pub(crate) zero_divisions: Vec<(String, Place)>,
     /// Submitted jobs whose script is known.
     pub(crate) jobs: Vec<Submission>,
     /// Manifests that the script passes to a cluster on standard input.
@@ -97,9 +98,9 @@ pub(crate) struct Setup<'a> {
     /// Environment variables.
     pub(crate) env: &'a BTreeMap<String, String>,
     /// Variables that the batch system sets.
-    pub(crate) batch: &'a [(String, String, u32)],
+    pub(crate) batch: &'a [(String, String, Place)],
     /// Default values of variables that the caller sets, such as `NODES`. Used only if no other value is known.
-    pub(crate) weak: &'a [(String, String, u32)],
+    pub(crate) weak: &'a [(String, String, Place)],
     /// Arguments of the script.
     pub(crate) args: &'a [Text],
     /// Whether to run every branch and every function instead of evaluating conditions.
@@ -125,7 +126,7 @@ pub(super) struct Shell<'a> {
     branches: u32,
     status: Option<bool>,
     name: String,
-    line: u32,
+    line: Place,
 }
 
 /// Reads a script.
@@ -155,7 +156,7 @@ pub(crate) fn read(name: &str, text: &Text, setup: &Setup<'_>) -> Script {
         sh.export(k);
     }
     for (k, v) in setup.env {
-        sh.vars.insert(k.clone(), Var::Scalar(Text::new(v, 0)));
+        sh.vars.insert(k.clone(), Var::Scalar(Text::new(v, Place::NONE)));
     }
     let cmds = parse::parse(text);
     sh.run(&cmds);
@@ -209,7 +210,7 @@ impl Shell<'_> {
         self.out.required.iter().any(|(n, _)| n == name)
     }
 
-    fn require(&mut self, name: &str, line: u32) {
+    fn require(&mut self, name: &str, line: Place) {
         if !self.is_required(name) && self.out.required.len() < 200 {
             self.out.required.push((name.to_owned(), line));
         }

@@ -2,6 +2,7 @@
 
 use super::ast::Cmd;
 use super::text::Text;
+use crate::import::place::Place;
 
 pub(super) const MAX_DEPTH: u32 = 48;
 /// Maximum number of commands in one chain of `&&` and `||`.
@@ -12,12 +13,12 @@ const CLOSING: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "
 pub(crate) struct Parser {
     pub(super) src: Vec<char>,
     pub(super) pos: usize,
-    pub(super) line: u32,
+    pub(super) line: Place,
     /// Position after the here-documents of the current line, where parsing continues after that line.
-    pub(super) after_line: Option<(usize, u32)>,
+    pub(super) after_line: Option<(usize, Place)>,
     pub(super) depth: u32,
     /// Line of each character, if the text was assembled from several places.
-    lines: Option<Vec<u32>>,
+    lines: Option<Vec<Place>>,
 }
 
 /// Parses the commands of a script.
@@ -39,7 +40,7 @@ pub(super) fn is_name(c: char) -> bool {
 }
 
 impl Parser {
-    pub(super) fn new(text: &str, line: u32) -> Self {
+    pub(super) fn new(text: &str, line: Place) -> Self {
         Parser { src: text.chars().collect(), pos: 0, line, after_line: None, depth: 0, lines: None }
     }
 
@@ -65,7 +66,7 @@ impl Parser {
         let c = self.peek()?;
         self.pos += 1;
         if c == '\n' {
-            self.line += 1;
+            self.line = self.line.down(1);
             if let Some((pos, line)) = self.after_line.take()
                 && pos > self.pos
             {

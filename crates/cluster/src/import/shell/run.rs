@@ -5,6 +5,7 @@ use super::ast::{Arg, Assign, AssignValue, Cmd, Op, Part, Redir, Simple, Word};
 use super::exec::collect_words;
 use super::text::Text;
 use super::{Command, Flow, MAX_COMMANDS, MAX_DEPTH, MAX_VALUE, Shell, Var, parse};
+use crate::import::place::Place;
 use crate::import::unknown;
 
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "ash"];
@@ -272,7 +273,7 @@ impl Shell<'_> {
         }
     }
 
-    pub(super) fn record(&mut self, words: Vec<Text>, env: Vec<(String, Text)>, line: u32) -> Flow {
+    pub(super) fn record(&mut self, words: Vec<Text>, env: Vec<(String, Text)>, line: Place) -> Flow {
         if self.record_submission(&words, &env) {
             self.status = None;
             return Flow::Next;

@@ -2,9 +2,10 @@
 
 use super::ast::{Arg, Assign, AssignValue, Redir, Simple, Word};
 use super::parse::{DECLARING, Parser, is_name};
+use crate::import::place::Place;
 
 impl Parser {
-    pub(super) fn simple(&mut self, line: u32) -> Simple {
+    pub(super) fn simple(&mut self, line: Place) -> Simple {
         let mut s = Simple { line, ..Simple::default() };
         let mut declaring = false;
         loop {
@@ -122,7 +123,7 @@ impl Parser {
                     .skip(self.pos)
                     .position(|c| *c == '\n')
                     .map_or(self.src.len(), |i| self.pos + i + 1);
-                (end, self.line + 1)
+                (end, self.line.down(1))
             }
         };
         let first = line;
@@ -130,7 +131,7 @@ impl Parser {
         while pos < self.src.len() {
             let text: String = self.src.iter().skip(pos).take_while(|c| **c != '\n').collect();
             pos += text.chars().count() + 1;
-            line += 1;
+            line = line.down(1);
             let t = if strip { text.trim_start_matches('\t') } else { &text };
             if t.trim_end_matches('\r') == delim || (strip && t.trim() == delim) {
                 break;

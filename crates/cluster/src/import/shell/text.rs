@@ -1,15 +1,17 @@
 //! Text with the line of each part, so that a flag that is stored in a variable refers to the place where it is
 //! written.
 
+use crate::import::place::Place;
+
 /// A string with marks `(byte offset, line)` in ascending order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Text {
     s: String,
-    marks: Vec<(usize, u32)>,
+    marks: Vec<(usize, Place)>,
 }
 
 impl Text {
-    pub(crate) fn new(s: &str, line: u32) -> Self {
+    pub(crate) fn new(s: &str, line: Place) -> Self {
         Text { s: s.to_owned(), marks: vec![(0, line)] }
     }
 
@@ -26,16 +28,16 @@ impl Text {
     }
 
     /// The line of the first character.
-    pub(crate) fn line(&self) -> u32 {
+    pub(crate) fn line(&self) -> Place {
         self.line_at(0)
     }
 
-    pub(crate) fn line_at(&self, offset: usize) -> u32 {
+    pub(crate) fn line_at(&self, offset: usize) -> Place {
         let n = self.marks.partition_point(|(o, _)| *o <= offset);
-        n.checked_sub(1).and_then(|i| self.marks.get(i)).or(self.marks.first()).map_or(0, |m| m.1)
+        n.checked_sub(1).and_then(|i| self.marks.get(i)).or(self.marks.first()).map_or(Place::NONE, |m| m.1)
     }
 
-    pub(crate) fn push(&mut self, s: &str, line: u32) {
+    pub(crate) fn push(&mut self, s: &str, line: Place) {
         if s.is_empty() {
             if self.marks.is_empty() {
                 self.marks.push((0, line));
@@ -46,7 +48,7 @@ impl Text {
         self.s.push_str(s);
     }
 
-    fn mark(&mut self, line: u32) {
+    fn mark(&mut self, line: Place) {
         match self.marks.last_mut() {
             Some(last) if last.1 == line => {}
             Some(last) if last.0 == self.s.len() => last.1 = line,

@@ -2,19 +2,20 @@
 
 use super::ast::{Op, Param, Part, Word};
 use super::parse::{Parser, is_name};
+use crate::import::place::Place;
 
 const MAX_WORD_DEPTH: u32 = 24;
 
 impl Word {
-    pub(crate) fn literal(text: &str, line: u32) -> Word {
+    pub(crate) fn literal(text: &str, line: Place) -> Word {
         Word { parts: vec![Part::Lit { text: text.to_owned(), line, quoted: true }], line }
     }
 
     /// A quoted word with the line number of each of its lines.
-    pub(super) fn quoted_lines(text: &str, line: u32) -> Word {
+    pub(super) fn quoted_lines(text: &str, line: Place) -> Word {
         let parts = text
             .split_inclusive('\n')
-            .zip(line..)
+            .zip(line.and_below())
             .map(|(t, line)| Part::Lit { text: t.to_owned(), line, quoted: true })
             .collect();
         Word { parts, line }
@@ -233,7 +234,7 @@ impl Parser {
     }
 
     /// Parses nested text. Beyond the maximum depth it is kept literally.
-    fn nested(&self, raw: &str, line: u32, f: impl Fn(&mut Parser) -> Word) -> Word {
+    fn nested(&self, raw: &str, line: Place, f: impl Fn(&mut Parser) -> Word) -> Word {
         if self.depth > MAX_WORD_DEPTH {
             return Word::literal(raw, line);
         }
@@ -243,7 +244,7 @@ impl Parser {
     }
 
     /// Parses the inside of `${…}`.
-    fn param(&self, raw: &str, line: u32) -> Option<Param> {
+    fn param(&self, raw: &str, line: Place) -> Option<Param> {
         let sub = |s: &str| self.nested(s, line, Parser::all_as_word);
         let mut rest = raw;
         let mut prefix = None;
@@ -441,7 +442,7 @@ impl Parser {
 }
 
 impl Word {
-    fn lit(&mut self, s: &str, line: u32, quoted: bool) {
+    fn lit(&mut self, s: &str, line: Place, quoted: bool) {
         if let Some(Part::Lit { text, line: l, quoted: q }) = self.parts.last_mut()
             && *q == quoted
             && *l == line

@@ -4,6 +4,7 @@ use crate::import::Field;
 use crate::import::argv::{Flag, Launcher};
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 /// Whether the document is a configuration of Accelerate.
@@ -15,8 +16,8 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads the configuration file.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "accelerate", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "accelerate", Place::NONE);
     let kind = doc.get("distributed_type").and_then(Node::text).unwrap_or_default().to_ascii_uppercase();
     for (k, v) in doc.map() {
         match k.as_str() {
@@ -48,7 +49,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         out.set(Field::Sharding, "hsdp", out.fields.at(Field::DpReplicate));
     }
     if kind.contains("MULTI_GPU") {
-        let at = doc.get("distributed_type").map_or(0, |n| n.line);
+        let at = doc.get("distributed_type").map_or(Place::NONE, |n| n.line);
         out.fields.set_implied(Field::Sharding, "none", at);
     }
 }
@@ -70,7 +71,7 @@ pub(crate) fn fsdp(map: &Node, out: &mut ReadFields) {
         }
     }
     if second {
-        out.fields.set_implied(Field::Sharding, "zero3", get("version").map_or(0, |n| n.line));
+        out.fields.set_implied(Field::Sharding, "zero3", get("version").map_or(Place::NONE, |n| n.line));
     }
     if let Some(n) = get("activation_checkpointing") {
         let word = if n.switch() == Some(true) { "full" } else { "none" };

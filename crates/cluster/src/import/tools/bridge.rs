@@ -5,21 +5,22 @@ use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::names::snake;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 /// Reads the commands `run_recipe.py`, `run_script.py`, `setup_experiment.py` and similar ones.
 pub(crate) fn command(script: &str, args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "megatron-bridge", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "megatron-bridge", Place::NONE);
     if script == "setup_experiment.py" {
-        out.fields.set(Field::Launcher, "nemo-run", 0);
+        out.fields.set(Field::Launcher, "nemo-run", Place::NONE);
     }
     // A script with a single recipe has its name: `pretrain_qwen3_30b_a3b.py`.
     let stem = script.trim_end_matches(".py");
     if let Some(name) = stem.strip_prefix("pretrain_").or_else(|| stem.strip_prefix("finetune_"))
         && name.split('_').any(names::is_size)
     {
-        recipe(name, 0, out);
+        recipe(name, Place::NONE, out);
     }
     for f in &args.flags {
         if !flag(&snake(&f.name), &f.node, out) {
@@ -133,7 +134,7 @@ fn mixed(node: &Node, out: &mut ReadFields) -> bool {
 }
 
 /// Reads a compute precision such as `bf16`, `fp8_cs`, `fp8_mx` or `nvfp4`.
-fn compute(t: &str, at: u32, out: &mut ReadFields) {
+fn compute(t: &str, at: Place, out: &mut ReadFields) {
     let low = t.to_ascii_lowercase();
     match low.split_once('_') {
         Some(("fp8", recipe)) => {
@@ -149,7 +150,7 @@ fn compute(t: &str, at: u32, out: &mut ReadFields) {
 }
 
 /// Derives model and precision from the name of a recipe.
-pub(crate) fn recipe(name: &str, at: u32, out: &mut ReadFields) {
+pub(crate) fn recipe(name: &str, at: Place, out: &mut ReadFields) {
     let stem = name.trim_end_matches("_config");
     let cut = ["_pretrain", "_finetune", "_sft", "_peft", "_lora"].iter().find_map(|c| stem.find(c).map(|i| (i, *c)));
     let (model, rest) = match cut {

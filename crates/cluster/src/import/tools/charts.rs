@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::{Fields, ReadFields};
+use crate::import::place::Place;
 use crate::import::value::{Node, Value};
 
 use super::pod;
@@ -30,7 +31,7 @@ pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>)
         return None;
     }
     (!out.fields.is_empty()).then(|| {
-        out.fields.set_implied(Field::Manifest, "helm values", 0);
+        out.fields.set_implied(Field::Manifest, "helm values", Place::NONE);
         if let Some((a, at)) = pod::requested_accelerator(d) {
             out.fields.set_implied(Field::Accelerator, a, at);
         }
@@ -143,7 +144,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
         Engine::Vllm.finish(&mut o);
         if let Some(g) = m.get("requestGPU").and_then(Node::int) {
             let all = g.saturating_mul(o.fields.int(Field::Replicas).unwrap_or(1));
-            o.fields.set(Field::NumAccelerators, all, m.get("requestGPU").map_or(0, |n| n.line));
+            o.fields.set(Field::NumAccelerators, all, m.get("requestGPU").map_or(Place::NONE, |n| n.line));
         }
         let r = m.at("lmcacheConfig.kvRole").and_then(Node::text).as_deref().and_then(role).or_else(|| role(&name));
         entries.push((name, r, o));
@@ -164,7 +165,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
             v.first().cloned().flatten().filter(|x| v.iter().all(|y| y.as_ref() == Some(x)))
         };
         if let Some(v) = same(Field::PrefixCaching) {
-            let at = out.roles.first().map_or(0, |(_, f)| f.at(Field::PrefixCaching));
+            let at = out.roles.first().map_or(Place::NONE, |(_, f)| f.at(Field::PrefixCaching));
             out.fields.set(Field::PrefixCaching, v, at);
             for (_, f) in &mut out.roles {
                 f.remove(Field::PrefixCaching);
@@ -176,7 +177,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
     } else {
         for (name, _, o) in &entries {
             let mut v = Fields::default();
-            v.set(Field::Name, name.as_str(), 0);
+            v.set(Field::Name, name.as_str(), Place::NONE);
             v.copy_missing(&o.fields);
             out.variants.push(v);
         }

@@ -3,6 +3,7 @@
 use crate::import::Field;
 use crate::import::argv;
 use crate::import::fields::{Entry, ReadFields};
+use crate::import::place::Place;
 use crate::import::shell::Text;
 use crate::import::value::{Node, Value};
 
@@ -33,12 +34,12 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let identical = servers.iter().all(|(_, o)| key(o) == key(&first));
     if !out.missing.is_empty() {
         let names: Vec<String> = out.missing.iter().map(|(n, _)| n.clone()).collect();
-        let at = out.missing.first().map_or(0, |m| m.1);
+        let at = out.missing.first().map_or(Place::NONE, |m| m.1);
         out.fields.set(Field::RequiredEnv, names, at);
     }
     if identical {
         out.fields.copy_missing(&first.fields);
-        out.fields.set(Field::Replicas, all, doc.get("services").map_or(0, |n| n.line));
+        out.fields.set(Field::Replicas, all, doc.get("services").map_or(Place::NONE, |n| n.line));
         // A Neuron device has several cores, and tensor parallelism counts cores instead of devices.
         if let Some(n) = first.fields.int(Field::DevicesPerReplica) {
             let at = first.fields.at(Field::DevicesPerReplica);
@@ -69,12 +70,12 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         o.fields.remove(Field::Kind);
         o.fields.remove(Field::Framework);
         if copies > 1 {
-            o.fields.set(Field::Replicas, copies, 0);
+            o.fields.set(Field::Replicas, copies, Place::NONE);
         }
         total =
             total.zip(o.fields.int(Field::NumAccelerators)).and_then(|(a, b)| a.checked_add(b.checked_mul(copies)?));
         let mut v = crate::import::fields::Fields::default();
-        v.set(Field::Name, name, 0);
+        v.set(Field::Name, name, Place::NONE);
         v.copy_missing(&o.fields);
         out.variants.push(v);
     }
@@ -152,7 +153,7 @@ fn devices(s: &Node, out: &mut ReadFields) {
     let listed = s.get("devices").map(Node::list).unwrap_or(&[]);
     let neuron = listed.iter().filter(|n| n.text().is_some_and(|t| t.starts_with("/dev/neuron"))).count();
     if neuron > 0 {
-        out.fields.set(Field::DevicesPerReplica, neuron as i64, listed.first().map_or(0, |n| n.line));
+        out.fields.set(Field::DevicesPerReplica, neuron as i64, listed.first().map_or(Place::NONE, |n| n.line));
     }
     for d in s.at("deploy.resources.reservations.devices").map(Node::list).unwrap_or(&[]) {
         if let Some(n) = d.get("count").and_then(Node::int) {

@@ -3,6 +3,7 @@
 use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 /// Whether the document is a DeepSpeed configuration.
@@ -53,7 +54,7 @@ pub(crate) fn keys(doc: &Node, out: &mut ReadFields) {
         out.set(Field::OffloadActivations, true, n.line);
     }
     if get("zero_optimization.cpu_offload").and_then(Node::switch) == Some(true) {
-        out.set(Field::OffloadOptimizer, "cpu", get("zero_optimization.cpu_offload").map_or(0, |n| n.line));
+        out.set(Field::OffloadOptimizer, "cpu", get("zero_optimization.cpu_offload").map_or(Place::NONE, |n| n.line));
     }
     for (name, word) in [("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")] {
         let Some(n) = get(name) else { continue };
@@ -81,15 +82,15 @@ pub(crate) fn keys(doc: &Node, out: &mut ReadFields) {
 
 /// Reads a DeepSpeed configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "deepspeed", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "deepspeed", Place::NONE);
     keys(doc, out);
 }
 
 /// Reads a GPT-NeoX configuration, whose keys have dashes or underscores.
 pub(crate) fn neox(raw: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "gpt-neox", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "gpt-neox", Place::NONE);
     let mut doc = raw.clone();
     if let crate::import::value::Value::Map(m) = &mut doc.value {
         for (k, _) in m.iter_mut() {

@@ -3,12 +3,13 @@
 use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 /// Reads a configuration of axolotl.
 pub(crate) fn axolotl(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "axolotl", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "axolotl", Place::NONE);
     for (k, v) in doc.map() {
         match k.as_str() {
             "dp_shard_size" => out.int(Field::DpShard, v),
@@ -30,7 +31,7 @@ pub(crate) fn axolotl(doc: &Node, out: &mut ReadFields) {
     }
     // `fsdp_version: 2` may be outside the mapping.
     if doc.get("fsdp_version").and_then(Node::int) == Some(2) && doc.has("fsdp_config") {
-        out.fields.set_implied(Field::Sharding, "zero3", doc.get("fsdp_version").map_or(0, |n| n.line));
+        out.fields.set_implied(Field::Sharding, "zero3", doc.get("fsdp_version").map_or(Place::NONE, |n| n.line));
     }
     let f = &out.fields;
     let (tp, cp, ep) = (f.int(Field::Tp), f.int(Field::Cp), f.int(Field::Ep));
@@ -51,12 +52,12 @@ pub(crate) fn axolotl(doc: &Node, out: &mut ReadFields) {
 /// Reads a recipe for TRL or the Trainer, or a configuration of LLaMA-Factory.
 pub(crate) fn trainer(doc: &Node, out: &mut ReadFields) {
     let factory = doc.has("finetuning_type") || (doc.has("stage") && doc.has("template"));
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, if factory { "llama-factory" } else { "trl" }, 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, if factory { "llama-factory" } else { "trl" }, Place::NONE);
     let kind = doc.get("finetuning_type").and_then(Node::text);
     if let Some(t) = kind.as_deref().filter(|t| *t != "full" && *t != "freeze") {
         let quantized = doc.get("quantization_bit").and_then(Node::int);
-        let at = doc.get("finetuning_type").map_or(0, |n| n.line);
+        let at = doc.get("finetuning_type").map_or(Place::NONE, |n| n.line);
         out.set(Field::Adapter, if quantized.is_some() { "qlora".to_owned() } else { t.to_owned() }, at);
         if let Some(bits) = quantized {
             out.set(Field::WeightsPrecision, format!("int{bits}"), at);
@@ -80,8 +81,8 @@ pub(crate) fn trainer(doc: &Node, out: &mut ReadFields) {
 
 /// Reads a configuration of ArcticTraining.
 pub(crate) fn arctic(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "arctic-training", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "arctic-training", Place::NONE);
     if let Some(n) = doc.at("model.name_or_path") {
         super::model(out, n);
     }

@@ -5,6 +5,7 @@ use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::names::snake;
+use crate::import::place::Place;
 use crate::import::value::{Node, Value};
 
 /// Reads one flag or key. Returns false if it is not recognized.
@@ -185,7 +186,7 @@ fn half(out: &mut ReadFields, word: &str, node: &Node) -> bool {
 
 /// Reads the arguments of a command. The caller sets the framework.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
     for f in &args.flags {
         if !flag(&snake(&f.name), &f.node, out) {
             out.unrecognized.push((f.name.clone(), f.node.line));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::script;
 use crate::import::shell::Text;
 use crate::import::value::{Node, Value, parse_int};
@@ -84,8 +85,8 @@ pub(crate) fn document(doc: &Node, name: &str, environment: &BTreeMap<String, St
 }
 
 /// Reads the devices: `gpu: H100:2`, `gpu: {name: H100, count: 2}`, `accelerators: A100-80GB:8`.
-fn devices(doc: &Node) -> (Option<String>, Option<i64>, u32) {
-    let Some(n) = doc.first(&["resources.gpu", "resources.accelerators"]) else { return (None, None, 0) };
+fn devices(doc: &Node) -> (Option<String>, Option<i64>, Place) {
+    let Some(n) = doc.first(&["resources.gpu", "resources.accelerators"]) else { return (None, None, Place::NONE) };
     let name = n.get("name").and_then(Node::text);
     let count = n.get("count").and_then(Node::int);
     // Of several alternatives the first is used. `{H100:8, A100:8}` is parsed as keys without values.

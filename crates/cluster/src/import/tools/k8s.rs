@@ -6,6 +6,7 @@ use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::{Node, Value};
 use crate::import::{json, yaml};
 
@@ -134,7 +135,7 @@ fn config_maps(docs: &[Node]) -> Vec<(String, Node)> {
             let Some(raw) = v.raw() else { continue };
             let parsed = json::parse(raw).or_else(|| yaml::parse(raw).docs.into_iter().next()).filter(Node::is_map);
             if let Some(mut n) = parsed {
-                shift(&mut n, v.line.saturating_sub(1));
+                shift(&mut n, v.line.above());
                 out.push((k.clone(), n.clone()));
                 out.push((name.clone(), n));
             } else if raw.starts_with("#!") || k.ends_with(".sh") {
@@ -146,8 +147,8 @@ fn config_maps(docs: &[Node]) -> Vec<(String, Node)> {
 }
 
 /// Adds `by` to the line numbers of a text that is embedded in another file.
-fn shift(n: &mut Node, by: u32) {
-    n.line = n.line.saturating_add(by);
+fn shift(n: &mut Node, by: Place) {
+    n.line = n.line.below(by);
     match &mut n.value {
         Value::List(l) => l.iter_mut().for_each(|v| shift(v, by)),
         Value::Map(m) => m.iter_mut().for_each(|(_, v)| shift(v, by)),
@@ -177,7 +178,7 @@ fn combine(mut all: Vec<ReadFields>) -> Option<ReadFields> {
         }
         settle_roles(&mut out);
         if let Some(n) = devices.filter(|n| *n > 0) {
-            out.fields.set_implied(Field::NumAccelerators, n, 0);
+            out.fields.set_implied(Field::NumAccelerators, n, Place::NONE);
         }
         return Some(out);
     }
@@ -200,7 +201,7 @@ fn combine(mut all: Vec<ReadFields>) -> Option<ReadFields> {
         out.missing.append(&mut o.missing);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.set_implied(Field::NumAccelerators, n, 0);
+        out.fields.set_implied(Field::NumAccelerators, n, Place::NONE);
     }
     Some(out)
 }
@@ -266,7 +267,7 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<
         }
     }
     if let Some(w) = names::gguf(&name) {
-        out.fields.set_implied(Field::WeightsPrecision, w, d.at("metadata.name").map_or(0, |n| n.line));
+        out.fields.set_implied(Field::WeightsPrecision, w, d.at("metadata.name").map_or(Place::NONE, |n| n.line));
     }
     if let Some(r) = role(&name).or_else(|| labeled_role(d)) {
         let at = d.at("metadata.name").map_or(d.line, |n| n.line);
@@ -291,7 +292,7 @@ fn named_model(name: &str) -> Option<String> {
 }
 
 /// Counts the pods of a training job: replicas of masters and workers.
-fn training_pods(d: &Node, gpus: Option<(i64, u32)>, out: &mut ReadFields) {
+fn training_pods(d: &Node, gpus: Option<(i64, Place)>, out: &mut ReadFields) {
     let specs = ["pytorchReplicaSpecs", "mpiReplicaSpecs", "replicaSpecs", "tfReplicaSpecs"];
     let mut nodes = 0_i64;
     for s in specs.iter().filter_map(|s| d.at(&format!("spec.{s}"))) {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::ReadFields;
+use crate::import::place::Place;
 use crate::import::value::{Node, Value};
 use crate::import::{json, yaml};
 
@@ -13,7 +14,7 @@ use super::{pod, ray};
 /// Reads a RayService. Returns false if it does not serve a language model.
 pub(crate) fn service(doc: &Node, out: &mut ReadFields) -> bool {
     let Some(raw) = doc.at("spec.serveConfigV2").and_then(Node::raw) else { return false };
-    let line = doc.at("spec.serveConfigV2").map_or(0, |n| n.line.saturating_sub(1));
+    let line = doc.at("spec.serveConfigV2").map_or(Place::NONE, |n| n.line.above());
     let Some(config) = json::parse(raw).or_else(|| yaml::parse(raw).docs.into_iter().next()) else { return false };
     let config = moved(config, line);
     if !ray::looks_like(&config) {
@@ -45,11 +46,11 @@ pub(crate) fn job(doc: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>,
 }
 
 /// Adds `by` to the line numbers of a text that is embedded in a document.
-fn moved(node: Node, by: u32) -> Node {
+fn moved(node: Node, by: Place) -> Node {
     let value = match node.value {
         Value::List(list) => Value::List(list.into_iter().map(|n| moved(n, by)).collect()),
         Value::Map(map) => Value::Map(map.into_iter().map(|(k, n)| (k, moved(n, by))).collect()),
         value => value,
     };
-    Node::new(value, node.line.saturating_add(by))
+    Node::new(value, node.line.below(by))
 }

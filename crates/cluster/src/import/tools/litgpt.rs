@@ -4,6 +4,7 @@ use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::{Node, Value};
 
 /// Whether the document is a configuration of LitGPT.
@@ -14,8 +15,8 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "litgpt", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "litgpt", Place::NONE);
     if let Some(n) = doc.first(&["checkpoint_dir", "model_name", "model_config.name"]) {
         super::model(out, n);
         out.fields.remove(Field::ModelPath);
@@ -46,7 +47,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         out.set(Field::WeightsPrecision, word, n.1);
     }
     if doc.at("lora_r").is_some() {
-        let at = doc.at("lora_r").map_or(0, |n| n.line);
+        let at = doc.at("lora_r").map_or(Place::NONE, |n| n.line);
         out.set(Field::Adapter, if out.fields.has(Field::WeightsPrecision) { "qlora" } else { "lora" }, at);
         out.int_at(Field::LoraRank, doc, &["lora_r"]);
     }
@@ -58,7 +59,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
 
 /// Reads a command such as `litgpt pretrain --train.micro_batch_size 4`.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    let mut tree = Node::new(Value::Map(Vec::new()), 0);
+    let mut tree = Node::new(Value::Map(Vec::new()), Place::NONE);
     for f in &args.flags {
         let path = f.name.trim_start_matches('-');
         if path == "config" {

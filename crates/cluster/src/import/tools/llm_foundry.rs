@@ -4,6 +4,7 @@ use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
 
@@ -23,8 +24,8 @@ pub(crate) fn section(doc: &Node) -> Option<&Node> {
 /// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let Some(s) = section(doc) else { return };
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "llm-foundry", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "llm-foundry", Place::NONE);
     out.int_at(Field::NumAccelerators, doc, &["compute.gpus"]);
     if let Some(n) = doc.at("compute.gpu_type")
         && let Some(a) = n.text().as_deref().and_then(names::accelerator_label)
@@ -39,10 +40,10 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
 
 /// Reads a command such as `composer train.py FILE key=value …`.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "llm-foundry", 0);
-    out.fields.set(Field::Launcher, "composer", 0);
-    let mut tree = Node::new(Value::Map(Vec::new()), 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "llm-foundry", Place::NONE);
+    out.fields.set(Field::Launcher, "composer", Place::NONE);
+    let mut tree = Node::new(Value::Map(Vec::new()), Place::NONE);
     for (path, node) in &args.overrides {
         tree.put(path.trim_start_matches(['+', '~']), node.clone());
     }
@@ -82,7 +83,11 @@ fn settings(s: &Node, out: &mut ReadFields) {
         out.set(Field::Recompute, if n.switch() == Some(true) { "full" } else { "none" }, n.line);
     }
     if s.at("fsdp_config.activation_cpu_offload").and_then(Node::switch) == Some(true) {
-        out.set(Field::OffloadActivations, true, s.at("fsdp_config.activation_cpu_offload").map_or(0, |n| n.line));
+        out.set(
+            Field::OffloadActivations,
+            true,
+            s.at("fsdp_config.activation_cpu_offload").map_or(Place::NONE, |n| n.line),
+        );
     }
     if let Some(n) = s.at("optimizer.name")
         && let Some(t) = n.text()
@@ -90,6 +95,6 @@ fn settings(s: &Node, out: &mut ReadFields) {
         out.set(Field::Optimizer, names::optimizer(&t), n.line);
     }
     if s.at("model.peft_config").is_some() {
-        out.set(Field::Adapter, "lora", s.at("model.peft_config").map_or(0, |n| n.line));
+        out.set(Field::Adapter, "lora", s.at("model.peft_config").map_or(Place::NONE, |n| n.line));
     }
 }

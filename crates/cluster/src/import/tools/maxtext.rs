@@ -4,6 +4,7 @@ use crate::import::Field;
 use crate::import::argv::{self, Args};
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::shell::Text;
 use crate::import::unknown;
 use crate::import::value::Node;
@@ -20,8 +21,8 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads a configuration file.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "maxtext", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "maxtext", Place::NONE);
     keys(doc.map(), out);
 }
 
@@ -140,7 +141,7 @@ fn axis(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     false
 }
 
-fn base_config(path: &str, at: u32, out: &mut ReadFields) {
+fn base_config(path: &str, at: Place, out: &mut ReadFields) {
     let base = path.rsplit('/').next().unwrap_or(path);
     if matches!(base, "base.yml" | "base.yaml" | "") {
         return;
@@ -200,9 +201,9 @@ fn mesh(gpu: Option<bool>, out: &mut ReadFields) {
 
 /// Reads the trainer's command line.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "maxtext", 0);
-    out.fields.set(Field::Launcher, "python", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "maxtext", Place::NONE);
+    out.fields.set(Field::Launcher, "python", Place::NONE);
     for w in &args.positional {
         if w.as_str().ends_with(".yml") || w.as_str().ends_with(".yaml") {
             base_config(&unknown::shown(w.as_str()), w.line(), out);
@@ -243,7 +244,7 @@ pub(crate) fn submitted(before: &[Text], out: &mut ReadFields) {
 }
 
 /// Derives the global batch size for a number of devices.
-fn global_batch(devices: i64, at: u32, out: &mut ReadFields) {
+fn global_batch(devices: i64, at: Place, out: &mut ReadFields) {
     let accum = out.fields.int(Field::GradAccum).unwrap_or(1);
     if let Some(g) = out.fields.int(Field::MicroBatch).and_then(|m| m.checked_mul(devices)?.checked_mul(accum)) {
         out.fields.set_implied(Field::GlobalBatch, g, at);

@@ -3,12 +3,13 @@
 use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 /// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "nanotron", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "nanotron", Place::NONE);
     for (path, key) in [
         ("num_hidden_layers", Field::ArchitectureNumLayers),
         ("hidden_size", Field::ArchitectureHiddenSize),

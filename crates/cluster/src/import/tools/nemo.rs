@@ -4,12 +4,13 @@ use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::{Node, Value};
 
 /// Reads a configuration with `trainer`, `model` and possibly `run`.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "nemo", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "nemo", Place::NONE);
     out.int_at(Field::Nodes, doc, &["trainer.num_nodes"]);
     out.int_at(Field::AcceleratorsPerNode, doc, &["trainer.devices"]);
     if let Some(n) = doc.at("trainer.precision") {
@@ -19,7 +20,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         out.text(Field::SlurmTime, n);
     }
     if doc.has("defaults") || doc.has("hydra") {
-        out.fields.set(Field::Launcher, "nemo-launcher", 0);
+        out.fields.set(Field::Launcher, "nemo-launcher", Place::NONE);
     }
     for path in ["model", "trainer.strategy", "data", "optim", "trainer.plugins"] {
         if let Some(m) = doc.at(path) {
@@ -90,7 +91,7 @@ fn run_model(name: &str) -> Option<String> {
 
 /// Reads the arguments of the launcher: `training=llama/…`, `training.model.x=y`.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    let mut tree = Node::new(Value::Map(Vec::new()), args.overrides.first().map_or(0, |o| o.1.line));
+    let mut tree = Node::new(Value::Map(Vec::new()), args.overrides.first().map_or(Place::NONE, |o| o.1.line));
     let mut groups: Vec<String> = Vec::new();
     for (path, node) in &args.overrides {
         let key = path.trim_start_matches('+');
@@ -117,6 +118,6 @@ pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     let section = groups.iter().find_map(|g| tree.get(g)).or(tree.get("training")).cloned().unwrap_or(tree);
     document(&section, out);
     if !groups.is_empty() {
-        out.fields.set(Field::Launcher, "nemo-launcher", 0);
+        out.fields.set(Field::Launcher, "nemo-launcher", Place::NONE);
     }
 }

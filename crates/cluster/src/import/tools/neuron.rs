@@ -4,12 +4,13 @@ use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 /// Reads a configuration of NxD Training.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     super::nemo::document(doc, out);
-    out.fields.set(Field::Framework, "neuronx-distributed-training", 0);
+    out.fields.set(Field::Framework, "neuronx-distributed-training", Place::NONE);
     out.fields.remove(Field::Launcher);
     for path in ["distributed_strategy", "data"] {
         for (k, v) in doc.at(path).map(Node::map).unwrap_or(&[]) {
@@ -47,10 +48,10 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
 
 /// Reads `run_llama_nxd.py` and similar commands.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
     // Scripts with arguments of the Hugging Face Trainer are those of Optimum.
     let optimum = args.has(&["per_device_train_batch_size"]);
-    out.fields.set(Field::Framework, if optimum { "optimum-neuron" } else { "neuronx-distributed" }, 0);
+    out.fields.set(Field::Framework, if optimum { "optimum-neuron" } else { "neuronx-distributed" }, Place::NONE);
     let mut batch: Option<Node> = None;
     let mut passes: Option<Node> = None;
     for f in &args.flags {

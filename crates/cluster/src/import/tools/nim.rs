@@ -2,6 +2,7 @@
 
 use crate::import::Field;
 use crate::import::fields::ReadFields;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 /// Reads one variable. Returns false if it is not recognized.
@@ -19,7 +20,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
 }
 
 /// Sets the model from an image such as `nvcr.io/nim/meta/llama-3.1-70b-instruct:1.3.3`.
-pub(crate) fn model(image: &str, line: u32, out: &mut ReadFields) {
+pub(crate) fn model(image: &str, line: Place, out: &mut ReadFields) {
     let Some((_, name)) = image.split_once("nvcr.io/nim/") else { return };
     let name = name.split([':', '@']).next().unwrap_or(name);
     if name.contains('/') {

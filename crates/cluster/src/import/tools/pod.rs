@@ -7,6 +7,7 @@ use crate::import::argv;
 use crate::import::collect::{Collector, Lookup, config_file};
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::program;
 use crate::import::runs::merge_runs;
 use crate::import::shell::{self, Text};
@@ -21,7 +22,7 @@ pub(crate) struct Pod {
     pub(crate) engine: Option<Engine>,
     pub(crate) out: ReadFields,
     /// Number of devices that it requests, with the line.
-    pub(crate) gpus: Option<(i64, u32)>,
+    pub(crate) gpus: Option<(i64, Place)>,
 }
 
 /// Names of accelerator resources.
@@ -38,7 +39,7 @@ const RESOURCES: &[&str] = &[
 ];
 
 /// Number of devices in `resources.limits` or `resources.requests`.
-pub(crate) fn gpus(n: &Node) -> Option<(i64, u32)> {
+pub(crate) fn gpus(n: &Node) -> Option<(i64, Place)> {
     for part in ["limits", "requests"] {
         let Some(r) = n.first(&["resources", "resourcesPerNode"]).and_then(|r| r.get(part)) else { continue };
         for (k, v) in r.map() {
@@ -99,9 +100,9 @@ fn words(c: &Node, env: &BTreeMap<String, String>) -> Vec<Text> {
 }
 
 /// A text of several lines, with their line numbers.
-pub(crate) fn lines(s: &str, line: u32) -> Text {
+pub(crate) fn lines(s: &str, line: Place) -> Text {
     let mut t = Text::new("", line);
-    for (l, n) in s.split_inclusive('\n').zip(line..) {
+    for (l, n) in s.split_inclusive('\n').zip(line.and_below()) {
         t.push(l, n);
     }
     t
@@ -163,7 +164,11 @@ pub(crate) fn read(
         }
     } else if !words.is_empty() {
         collector.command(
-            &shell::Command { line: words.first().map_or(0, Text::line), words: words.clone(), env: Vec::new() },
+            &shell::Command {
+                line: words.first().map_or(Place::NONE, Text::line),
+                words: words.clone(),
+                env: Vec::new(),
+            },
             files,
         );
     }
@@ -264,7 +269,7 @@ fn mounted_script(words: &[Text], files: Lookup<'_>) -> Option<Text> {
 }
 
 /// The accelerator that labels, selectors and annotations of a pod request.
-pub(crate) fn requested_accelerator(n: &Node) -> Option<(String, u32)> {
+pub(crate) fn requested_accelerator(n: &Node) -> Option<(String, Place)> {
     let mut found = None;
     n.for_each_map(&mut |m| {
         if found.is_some() {

@@ -4,12 +4,13 @@ use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 /// Reads `python -m verl.trainer.…` with its overrides. Settings of the rollout engine are kept separate.
 pub(crate) fn verl(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "verl", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "verl", Place::NONE);
     for (path, node) in &args.overrides {
         let path = path.trim_start_matches(['+', '~']);
         let known = match path {
@@ -62,8 +63,8 @@ fn offloaded(field: Field, node: &Node, out: &mut ReadFields) -> bool {
 
 /// Reads `openrlhf.cli.train_…`. Its training batch is that of all ranks.
 pub(crate) fn openrlhf(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "openrlhf", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "openrlhf", Place::NONE);
     for f in &args.flags {
         let key = snake(&f.name);
         let known = match key.as_str() {

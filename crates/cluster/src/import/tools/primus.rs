@@ -4,6 +4,7 @@ use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
+use crate::import::place::Place;
 use crate::import::shell::Text;
 use crate::import::unknown;
 use crate::import::value::Node;
@@ -92,7 +93,7 @@ pub(crate) fn command(args: &Args, experiment: Option<&Text>, out: &mut ReadFiel
                 true
             }
             (_, "torchtitan") => {
-                let mut tree = Node::new(crate::import::value::Value::Null, 0);
+                let mut tree = Node::new(crate::import::value::Value::Null, Place::NONE);
                 tree.put(f.name.trim_start_matches('-'), f.node.clone());
                 super::torchtitan::sections(&tree, out);
                 true

@@ -6,6 +6,7 @@ use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::{Fields, ReadFields};
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 use super::pod;
@@ -20,7 +21,7 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
     out.fields.set(Field::Orchestrator, "dynamo", d.line);
     out.fields.set(Field::Manifest, "DynamoGraphDeployment", d.line);
     if let Some(e) = hint {
-        out.fields.set(Field::Framework, e.framework(), d.at("spec.backendFramework").map_or(0, |n| n.line));
+        out.fields.set(Field::Framework, e.framework(), d.at("spec.backendFramework").map_or(Place::NONE, |n| n.line));
     }
     if let Some((a, at)) = pod::requested_accelerator(d) {
         out.fields.set_implied(Field::Accelerator, a, at);
@@ -28,7 +29,7 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
     let mut devices = Some(0_i64);
     let mut nodes = Some(0_i64);
     let mut per_node: Option<i64> = None;
-    let mut workers: Vec<(Option<&'static str>, ReadFields, i64, u32)> = Vec::new();
+    let mut workers: Vec<(Option<&'static str>, ReadFields, i64, Place)> = Vec::new();
     for (name, s) in d.at("spec.services").map(Node::map).unwrap_or(&[]) {
         let component = s.get("componentType").and_then(Node::text).unwrap_or_default();
         if matches!(component.as_str(), "frontend" | "planner" | "router" | "epp") {

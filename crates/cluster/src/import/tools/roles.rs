@@ -2,6 +2,7 @@
 
 use crate::import::Field;
 use crate::import::fields::ReadFields;
+use crate::import::place::Place;
 
 /// Maps the names of roles in engines and charts to `prefill` or `decode`.
 pub(crate) fn role(word: &str) -> Option<&'static str> {
@@ -46,7 +47,7 @@ pub(crate) fn disaggregated(servers: Vec<(String, ReadFields)>, out: &mut ReadFi
     }
     settle_roles(out);
     if let Some(n) = devices.filter(|n| *n > 0) {
-        out.fields.set_implied(Field::NumAccelerators, n, 0);
+        out.fields.set_implied(Field::NumAccelerators, n, Place::NONE);
     }
 }
 

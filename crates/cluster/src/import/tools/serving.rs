@@ -4,6 +4,7 @@ use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::{Fields, ReadFields};
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 use super::{llamacpp, lmdeploy, nim, sglang, trtllm, vllm};
@@ -89,8 +90,8 @@ impl Engine {
 
     /// Reads the arguments of a command. The first positional argument may be the model.
     pub(crate) fn command(self, args: &Args, out: &mut ReadFields) {
-        out.fields.set(Field::Kind, "serving", args.flags.first().map_or(0, |f| f.node.line));
-        out.fields.set(Field::Framework, self.framework(), args.flags.first().map_or(0, |f| f.node.line));
+        out.fields.set(Field::Kind, "serving", args.flags.first().map_or(Place::NONE, |f| f.node.line));
+        out.fields.set(Field::Framework, self.framework(), args.flags.first().map_or(Place::NONE, |f| f.node.line));
         if let Some(w) = args.positional.first()
             && !matches!(self, Engine::LlamaCpp | Engine::Tgi | Engine::Nim)
         {
@@ -164,7 +165,7 @@ impl Engine {
     }
 
     /// Reads the engine's release from the tag of its own image. Tags of other images count other software.
-    pub(crate) fn image(self, image: &str, line: u32, out: &mut ReadFields) {
+    pub(crate) fn image(self, image: &str, line: Place, out: &mut ReadFields) {
         let (repository, tag) = image.rsplit_once(':').unwrap_or((image, ""));
         let own = match self {
             Engine::Vllm => "vllm/vllm-openai",
@@ -189,7 +190,7 @@ impl Engine {
             let at = [Field::Tp, Field::Dp, Field::Pp]
                 .into_iter()
                 .find(|k| out.fields.has(*k))
-                .map_or(0, |k| out.fields.at(k));
+                .map_or(Place::NONE, |k| out.fields.at(k));
             out.fields.set_implied(Field::NumAccelerators, n, at);
         }
     }

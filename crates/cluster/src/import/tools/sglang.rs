@@ -3,6 +3,7 @@
 use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 /// Reads one flag or key. Returns false if it is not recognized.
@@ -135,7 +136,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
 }
 
 /// DeepEP distributes the experts over all tensor ranks.
-fn deepep(out: &mut ReadFields, line: u32) -> bool {
+fn deepep(out: &mut ReadFields, line: Place) -> bool {
     out.set(Field::ExpertParallel, true, line);
     out.set(Field::MoeDispatcher, "deepep", line)
 }

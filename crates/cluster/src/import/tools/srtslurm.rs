@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::{Node, parse_int};
 
 use super::roles::settle_roles;
@@ -22,12 +23,12 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         let keys = doc.get("backend").map(Node::map).unwrap_or(&[]);
         keys.iter().find_map(|(k, _)| Engine::named(k)).unwrap_or(Engine::Sglang)
     });
-    out.fields.set(Field::Kind, if doc.has("benchmark") { "serving+benchmark" } else { "serving" }, 0);
-    out.fields.set(Field::Framework, engine.framework(), doc.at("backend.type").map_or(0, |n| n.line));
-    let res = doc.get("resources").cloned().unwrap_or(Node::new(crate::import::value::Value::Null, 0));
+    out.fields.set(Field::Kind, if doc.has("benchmark") { "serving+benchmark" } else { "serving" }, Place::NONE);
+    out.fields.set(Field::Framework, engine.framework(), doc.at("backend.type").map_or(Place::NONE, |n| n.line));
+    let res = doc.get("resources").cloned().unwrap_or(Node::new(crate::import::value::Value::Null, Place::NONE));
     let int = |path: &str| res.get(path).and_then(Node::int);
     if doc.at("frontend.type").and_then(Node::text).as_deref() == Some("dynamo") || doc.has("dynamo") {
-        out.fields.set(Field::Orchestrator, "dynamo", doc.at("frontend.type").map_or(0, |n| n.line));
+        out.fields.set(Field::Orchestrator, "dynamo", doc.at("frontend.type").map_or(Place::NONE, |n| n.line));
     }
     if let Some(n) = doc.first(&["identity.model.repo", "model.path"]) {
         super::model(out, n);
@@ -171,7 +172,7 @@ fn benchmark(doc: &Node, out: &mut ReadFields) {
         out.set(
             Field::BenchmarkNumPrompts,
             format!("{n}*concurrency"),
-            b.get("num_prompts_mult").map_or(0, |n| n.line),
+            b.get("num_prompts_mult").map_or(Place::NONE, |n| n.line),
         );
     }
 }

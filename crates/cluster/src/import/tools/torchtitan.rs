@@ -4,6 +4,7 @@ use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::{Node, Value};
 
 /// Whether the document has sections of torchtitan.
@@ -14,8 +15,8 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "torchtitan", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "torchtitan", Place::NONE);
     if let (Some(name), Some(flavor)) = (doc.at("model.name"), doc.at("model.flavor"))
         && let (Some(n), Some(f)) = (name.text(), flavor.text())
     {
@@ -86,7 +87,7 @@ pub(crate) fn sections(doc: &Node, out: &mut ReadFields) {
         out.set(Field::Optimizer, names::optimizer(&t), n.line);
     }
     if doc.at("training.enable_cpu_offload").and_then(Node::switch) == Some(true) {
-        let at = doc.at("training.enable_cpu_offload").map_or(0, |n| n.line);
+        let at = doc.at("training.enable_cpu_offload").map_or(Place::NONE, |n| n.line);
         out.set(Field::OffloadParams, "cpu", at);
     }
 }
@@ -117,9 +118,9 @@ fn precision(doc: &Node, out: &mut ReadFields) {
 
 /// Reads arguments such as `--training.local_batch_size 2`, and the path in `--job.config_file`.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "torchtitan", 0);
-    let mut tree = Node::new(Value::Map(Vec::new()), 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "torchtitan", Place::NONE);
+    let mut tree = Node::new(Value::Map(Vec::new()), Place::NONE);
     for f in &args.flags {
         let path = f.name.trim_start_matches('-').replace('-', "_");
         match path.as_str() {

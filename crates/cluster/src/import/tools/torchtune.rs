@@ -4,12 +4,13 @@ use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
+use crate::import::place::Place;
 use crate::import::value::Node;
 
 /// Reads the words after `tune run`. Options of `torchrun` precede the recipe.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "torchtune", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "torchtune", Place::NONE);
     for f in &args.flags {
         match names::snake(&f.name).as_str() {
             "nnodes" | "nproc_per_node" => {
@@ -42,8 +43,8 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads a configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", 0);
-    out.fields.set(Field::Framework, "torchtune", 0);
+    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Framework, "torchtune", Place::NONE);
     doc.for_each_leaf(&mut |path, node| {
         if !setting(path, node, out) && !path.contains('.') {
             out.unrecognized.push((path.to_owned(), node.line));

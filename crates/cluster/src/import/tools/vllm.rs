@@ -3,6 +3,7 @@
 use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::json;
+use crate::import::place::Place;
 use crate::import::value::{Node, Value};
 
 /// Flags of which `argparse` accepts a prefix.
@@ -218,11 +219,11 @@ pub(crate) fn object(node: &Node) -> Option<Node> {
     }
 }
 
-fn at(node: &Node, line: u32) -> Node {
+fn at(node: &Node, line: Place) -> Node {
     Node::new(node.value.clone(), line)
 }
 
-pub(crate) fn speculative(o: &Node, line: u32, out: &mut ReadFields) {
+pub(crate) fn speculative(o: &Node, line: Place, out: &mut ReadFields) {
     if let Some(m) = o.first(&["method", "decoding_type"]).and_then(Node::text) {
         out.set(Field::SpeculativeMethod, m.to_ascii_lowercase(), line);
     } else if o.first(&["model"]).is_some() {
