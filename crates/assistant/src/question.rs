@@ -1,5 +1,6 @@
 //! A question as typed values, and its text form, which parses to the same question.
 
+use atlas_core::time_unit::TimeUnit;
 use std::fmt;
 
 use super::grammar::ParseError;
@@ -228,9 +229,10 @@ fn percent(share: f64) -> String {
 
 /// The bound in the largest unit that expresses it exactly and in few digits.
 fn quantity(condition: &Condition, metric: &Metric, bound: f64) -> String {
+    use TimeUnit::{Day, Hour, Millisecond, Minute, Second};
     let units: &[(&str, f64)] = match metric.format {
-        Format::Duration => &[("d", 8.64e7), ("h", 3.6e6), ("min", 6e4), ("s", 1e3), ("ms", 1.0)],
-        Format::Hours => &[("d", 24.0), ("h", 1.0)],
+        Format::Duration => &[Day, Hour, Minute, Second, Millisecond].map(|unit| (unit.symbol(), unit.milliseconds())),
+        Format::Hours => &[Day, Hour].map(|unit| (unit.symbol(), unit.hours())),
         Format::Energy => &[("GWh", 1e6), ("MWh", 1e3), ("kWh", 1.0)],
         Format::Mass => &[("t", 1e3), ("kg", 1.0)],
         Format::Percent => &[("%", 0.01)],

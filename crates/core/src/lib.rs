@@ -14,4 +14,5 @@ pub mod plan;
 pub mod plan_spec;
 pub mod sort;
 pub mod statistics;
+pub mod time_unit;
 pub mod units;

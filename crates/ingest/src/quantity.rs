@@ -1,6 +1,7 @@
 //! Numbers with units, converted to seconds, gigabytes or watts.
 
 use crate::text::{parse_leading_number, text_after, trim_start_ascii};
+use atlas_core::time_unit::TimeUnit;
 
 /// Target unit of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,34 +14,6 @@ pub(crate) enum Measure {
     Power,
 }
 
-const TIME: [(&str, f64); 26] = [
-    ("ns", 1e-9),
-    ("nsec", 1e-9),
-    ("nanoseconds", 1e-9),
-    ("us", 1e-6),
-    ("usec", 1e-6),
-    ("usecs", 1e-6),
-    ("µs", 1e-6),
-    ("μs", 1e-6),
-    ("µsec", 1e-6),
-    ("microseconds", 1e-6),
-    ("ms", 1e-3),
-    ("msec", 1e-3),
-    ("msecs", 1e-3),
-    ("millisecond", 1e-3),
-    ("milliseconds", 1e-3),
-    ("s", 1.0),
-    ("sec", 1.0),
-    ("secs", 1.0),
-    ("second", 1.0),
-    ("seconds", 1.0),
-    ("min", 60.0),
-    ("mins", 60.0),
-    ("minutes", 60.0),
-    ("h", 3600.0),
-    ("hr", 3600.0),
-    ("hours", 3600.0),
-];
 const MEMORY: [(&str, f64); 12] = [
     ("B", 1e-9),
     ("bytes", 1e-9),
@@ -58,19 +31,16 @@ const MEMORY: [(&str, f64); 12] = [
 const POWER: [(&str, f64); 6] = [("mW", 1e-3), ("W", 1.0), ("watts", 1.0), ("Watts", 1.0), ("kW", 1e3), ("MW", 1e6)];
 
 impl Measure {
-    fn units(self) -> &'static [(&'static str, f64)] {
-        match self {
-            Measure::Time => &TIME,
-            Measure::Memory => &MEMORY,
-            Measure::Power => &POWER,
-        }
-    }
-
     /// Returns the conversion factor of a unit. Parentheses and brackets are ignored: `ms`, `(ms)` and `[ms]` are
     /// equal.
     pub(crate) fn factor(self, unit: &str) -> Option<f64> {
         let unit = unit.trim().trim_matches(['(', ')', '[', ']', '.']);
-        self.units().iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
+        let units: &[(&str, f64)] = match self {
+            Measure::Time => return TimeUnit::named(unit).map(TimeUnit::seconds),
+            Measure::Memory => &MEMORY,
+            Measure::Power => &POWER,
+        };
+        units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Engineers' jargon for knobs and questions, rewritten to the words that the other rules recognize.
 
+use atlas_core::time_unit::TimeUnit;
 use atlas_plan::knob::{Knob, KnobValues as _};
 
 use super::words::{Words, count};
@@ -69,17 +70,8 @@ const OFF: [&str; 11] = [
     "removing",
 ];
 const ON: [&str; 7] = ["with", "enable", "enabling", "turn on", "switch on", "add", "adding"];
-/// Units of deadlines, in days.
-const DAYS: [(&str, f64); 8] = [
-    ("day", 1.0),
-    ("days", 1.0),
-    ("week", 7.0),
-    ("weeks", 7.0),
-    ("month", 30.0),
-    ("months", 30.0),
-    ("hour", 1.0 / 24.0),
-    ("hours", 1.0 / 24.0),
-];
+/// Units of deadlines.
+const DEADLINES: [&str; 8] = ["day", "days", "week", "weeks", "month", "months", "hour", "hours"];
 /// Terms for a parallel layout.
 const LAYOUTS: [&str; 8] = [
     "parallelism",
@@ -113,7 +105,7 @@ const SAME: [(&[&str], &[&str], &str); 6] = [
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     let names = NAMES.iter().map(|(name, _)| *name).chain(OFF).chain(ON).chain(LAYOUTS);
     let same = SAME.iter().flat_map(|(one, other, _)| one.iter().chain(other.iter()).copied());
-    names.chain(same).chain(DAYS.iter().map(|(unit, _)| *unit)).flat_map(|phrase| phrase.split(' ')).chain([
+    names.chain(same).chain(DEADLINES).flat_map(|phrase| phrase.split(' ')).chain([
         "worth",
         "replicas",
         "network",
@@ -219,7 +211,8 @@ fn alternatives(words: &mut Words) {
 /// "Train in 60 days", "finish within two weeks": a bound on the training time.
 fn deadline(words: &mut Words) {
     for relation in ["in", "within", "under"] {
-        for (unit, days) in DAYS {
+        for unit in DEADLINES {
+            let days = TimeUnit::named(unit).map_or(0.0, TimeUnit::seconds) / TimeUnit::Day.seconds();
             words.rewrite_triples(|first, number, second| {
                 let number = count(number).filter(|_| first == relation && second == unit)?;
                 Some(vec![format!("time_to_train_h<{}d", number * days)])

@@ -1,6 +1,7 @@
 //! Failure rates given in a question.
 
 use super::words::{Words, count};
+use atlas_core::time_unit::TimeUnit;
 
 /// A failure rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,15 +77,8 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
 
 /// A unit of time in seconds.
 fn seconds(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "minute" | "minutes" | "min" => 60.0,
-        "hour" | "hours" | "h" | "hourly" => 3600.0,
-        "day" | "days" | "d" | "daily" => 86_400.0,
-        "week" | "weeks" | "weekly" => 7.0 * 86_400.0,
-        "month" | "months" | "monthly" => 30.0 * 86_400.0,
-        "year" | "years" | "yearly" => 365.0 * 86_400.0,
-        _ => return None,
-    })
+    let unit = if unit == "daily" { "day" } else { unit.strip_suffix("ly").unwrap_or(unit) };
+    TimeUnit::named(unit).filter(|unit| *unit >= TimeUnit::Minute).map(TimeUnit::seconds)
 }
 
 /// Parses a number joined with a unit of time: `50000h`, `3d`.

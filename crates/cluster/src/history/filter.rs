@@ -1,5 +1,6 @@
 //! Selection of entries.
 
+use atlas_core::time_unit::TimeUnit;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -60,11 +61,11 @@ pub fn moment(text: &str) -> Result<Timestamp, String> {
     let text = text.trim();
     let expected =
         || format!("\"{text}\": expected a date such as 2026-11-22, a time, or an age such as 7d, 12h or 30m");
-    let units = [('d', 86_400.0), ('h', 3600.0), ('m', 60.0), ('w', 604_800.0)];
-    if let Some((unit, seconds)) = units.into_iter().find(|(unit, _)| text.ends_with(*unit))
-        && let Ok(count) = text.trim_end_matches(unit).parse::<f64>()
+    let units = [('d', TimeUnit::Day), ('h', TimeUnit::Hour), ('m', TimeUnit::Minute), ('w', TimeUnit::Week)];
+    if let Some((symbol, unit)) = units.into_iter().find(|(symbol, _)| text.ends_with(*symbol))
+        && let Ok(count) = text.trim_end_matches(symbol).parse::<f64>()
     {
-        let back = count * seconds;
+        let back = count * unit.seconds();
         if !(0.0..=3e9).contains(&back) {
             return Err(expected());
         }

@@ -10,6 +10,7 @@ use super::prediction::{Part, Prediction};
 use super::shift::{Shape, shape};
 use super::timers::Timers;
 use super::track::Point;
+use atlas_core::time_unit::TimeUnit;
 use atlas_core::{math, statistics};
 
 /// Data about a deviation.
@@ -249,14 +250,14 @@ pub fn duration(seconds: f64) -> String {
 pub fn durations<const N: usize>(seconds: [f64; N]) -> [String; N] {
     let sizes = seconds.map(f64::abs).into_iter().filter(|size| *size > 0.0);
     let shortest = sizes.reduce(f64::min).unwrap_or_default();
-    let (size, unit, decimals) = match shortest {
-        size if size >= 86_400.0 => (86_400.0, "d", 1),
-        size if size >= 3600.0 => (3600.0, "h", 1),
-        size if size >= 120.0 => (60.0, "min", 1),
-        size if size >= 1.0 => (1.0, "s", 2),
-        _ => (1e-3, "ms", 1),
+    let (unit, decimals) = match shortest {
+        size if size >= TimeUnit::Day.seconds() => (TimeUnit::Day, 1),
+        size if size >= TimeUnit::Hour.seconds() => (TimeUnit::Hour, 1),
+        size if size >= 2.0 * TimeUnit::Minute.seconds() => (TimeUnit::Minute, 1),
+        size if size >= 1.0 => (TimeUnit::Second, 2),
+        _ => (TimeUnit::Millisecond, 1),
     };
-    seconds.map(|seconds| format!("{:.decimals$} {unit}", seconds / size))
+    seconds.map(|seconds| format!("{:.decimals$} {}", seconds / unit.seconds(), unit.symbol()))
 }
 
 #[cfg(test)]

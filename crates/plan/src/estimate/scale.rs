@@ -2,6 +2,7 @@
 
 use super::metric::{BRIEF_DIGITS, Format, Metric};
 use atlas_core::math;
+use atlas_core::time_unit::TimeUnit;
 use atlas_core::{sort, units};
 
 /// Common unit and number of decimals for several values of a metric.
@@ -12,8 +13,8 @@ pub struct Scale {
     decimals: usize,
 }
 
-/// Time units and their lengths in milliseconds, longest first; 0 marks the smallest unit.
-const TIMES: [(f64, &str); 5] = [(8.64e7, "d"), (3.6e6, "h"), (6e4, "min"), (1e3, "s"), (0.0, "ms")];
+/// Time units above the smallest, milliseconds, longest first.
+const TIMES: [TimeUnit; 4] = [TimeUnit::Day, TimeUnit::Hour, TimeUnit::Minute, TimeUnit::Second];
 /// Maximum number of decimals; [`SMALLEST`] is the smallest value that is not rounded to zero.
 const DECIMALS: usize = 6;
 const SMALLEST: f64 = 5e-7;
@@ -126,8 +127,8 @@ pub fn ends(low: f64, high: f64, max_decimals: usize) -> [String; 2] {
 
 fn unit_of(metric: &Metric, middle: f64) -> (f64, String) {
     let time = |ms: f64, to_ms: f64| {
-        let (size, unit) = TIMES.iter().find(|(size, _)| ms >= 2.0 * size).unwrap_or(&TIMES[4]);
-        (to_ms / size.max(1.0), (*unit).to_owned())
+        let unit = TIMES.into_iter().find(|unit| ms >= 2.0 * unit.milliseconds()).unwrap_or(TimeUnit::Millisecond);
+        (to_ms / unit.milliseconds(), unit.symbol().to_owned())
     };
     let prefixed = |scale: f64, unit: &str| {
         let (size, prefix) = PREFIXES.iter().find(|(size, _)| middle * scale >= *size).unwrap_or(&PREFIXES[4]);

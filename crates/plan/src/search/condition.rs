@@ -1,5 +1,6 @@
 //! Constraints on metrics and knobs, in the syntax of `--where`: `tpot <= 50ms`, `headroom >= 10%`, `tp <= 8`, `fits`.
 
+use atlas_core::time_unit::TimeUnit;
 use atlas_document::suggestion::clause;
 use std::fmt;
 
@@ -196,23 +197,8 @@ const HEADROOM: &str = "a share from 0 to 1, or per cent with its sign, such as 
 /// Parses a bound in a unit of the metric: `50ms`, `2 s`, `30d`, `10%`, `$1.5`, `20kW`, `1.5M`.
 fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> {
     let (expected, units): (_, &[(&str, f64)]) = match metric.format {
-        Format::Duration => (
-            "a time: milliseconds, or a number with us, ms, s, min, h or d",
-            &[
-                ("us", 1e-3),
-                ("µs", 1e-3),
-                ("ms", 1.0),
-                ("min", 6e4),
-                ("s", 1e3),
-                ("h", 3.6e6),
-                ("d", 8.64e7),
-                ("", 1.0),
-            ],
-        ),
-        Format::Hours => (
-            "a time: hours, or a number with s, min, h or d",
-            &[("min", 1.0 / 60.0), ("s", 1.0 / 3600.0), ("h", 1.0), ("d", 24.0), ("", 1.0)],
-        ),
+        Format::Duration => ("a time: milliseconds, or a number with us, ms, s, min, h or d", &[]),
+        Format::Hours => ("a time: hours, or a number with s, min, h or d", &[]),
         Format::Energy => (
             "an energy: kilowatt-hours, or a number with kWh, MWh or GWh",
             &[("kWh", 1.0), ("MWh", 1e3), ("GWh", 1e6), ("", 1.0)],
@@ -225,10 +211,20 @@ fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> 
     let refuse = || ConditionError::Bound { figure: metric.name, found: text.trim().to_owned(), expected };
     let clean = text.trim().trim_start_matches('$').replace('_', "");
     let bare = without_unit(&clean, metric.unit).unwrap_or(&clean);
-    let read = units.iter().find_map(|(unit, scale)| {
+    let in_unit = |unit: &str, scale: f64| {
         let digits = without_unit(bare, unit)?.trim();
         digits.parse::<f64>().ok().map(|value| value * scale)
-    });
+    };
+    let time = |scale: fn(TimeUnit) -> f64| {
+        let lower = bare.to_ascii_lowercase();
+        let (digits, unit) = TimeUnit::split(&lower);
+        digits.trim().parse::<f64>().ok().map(|value| value * unit.map_or(1.0, scale))
+    };
+    let read = match metric.format {
+        Format::Duration => time(TimeUnit::milliseconds),
+        Format::Hours => time(TimeUnit::hours),
+        _ => units.iter().find_map(|(unit, scale)| in_unit(unit, *scale)),
+    };
     let value = read.filter(|value| value.is_finite()).ok_or_else(refuse)?;
     // Free memory is a share of the capacity, so a larger bound is a number of per cent without its sign.
     if metric.id == MetricId::Headroom && value > 1.0 {

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
+use atlas_core::time_unit::TimeUnit;
 use atlas_sim::kernel::Distribution;
 use atlas_sim::serving::Router;
 
@@ -31,18 +32,21 @@ pub struct Span(pub f64);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Millis(pub f64);
 
-const UNITS: [(&str, f64); 8] =
-    [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("min", 60.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
+/// The number and unit of a duration; `m` means minutes.
+fn number_and_unit(text: &str) -> (&str, Option<TimeUnit>) {
+    match (TimeUnit::split(text), text.strip_suffix('m')) {
+        ((_, None), Some(digits)) => (digits, Some(TimeUnit::Minute)),
+        (split, _) => split,
+    }
+}
 
-fn span(text: &str, bare: f64) -> Result<f64, String> {
+/// Parses a duration; `bare` is the unit of a number without one.
+fn span(text: &str, bare: TimeUnit) -> Result<f64, String> {
     let text = text.trim();
-    let (digits, unit) = UNITS
-        .iter()
-        .find_map(|(name, seconds)| text.strip_suffix(name).map(|digits| (digits, *seconds)))
-        .unwrap_or((text, bare));
+    let (digits, unit) = number_and_unit(text);
     let value = digits.trim().parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
     value
-        .map(|value| value * unit)
+        .map(|value| value * unit.unwrap_or(bare).seconds())
         .ok_or_else(|| format!("found \"{text}\", expected a time such as 500ms, 90s, 15m, 24h or 30d"))
 }
 
@@ -50,15 +54,15 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        span(text, 1.0).map(Span)
+        span(text, TimeUnit::Second).map(Span)
     }
 }
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = [("d", 86_400.0), ("h", 3600.0), ("m", 60.0)];
-        match whole.into_iter().find(|(_, unit)| self.0 > 0.0 && self.0 % unit == 0.0) {
-            Some((name, unit)) => write!(f, "{}{name}", self.0 / unit),
+        let whole = [("d", TimeUnit::Day), ("h", TimeUnit::Hour), ("m", TimeUnit::Minute)];
+        match whole.into_iter().find(|(_, unit)| self.0 > 0.0 && self.0 % unit.seconds() == 0.0) {
+            Some((name, unit)) => write!(f, "{}{name}", self.0 / unit.seconds()),
             None => write!(f, "{}s", self.0),
         }
     }
@@ -68,7 +72,7 @@ impl FromStr for Millis {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        span(text, 1e-3).map(Millis)
+        span(text, TimeUnit::Millisecond).map(Millis)
     }
 }
 
@@ -224,7 +228,7 @@ impl FromStr for CompressionWord {
     fn from_str(text: &str) -> Result<Self, String> {
         let (ratio, seconds) = text.split_once(':').map_or((text, None), |(ratio, seconds)| (ratio, Some(seconds)));
         let ratio = ratio.parse::<f64>().ok().filter(|ratio| ratio.is_finite() && *ratio >= 1.0);
-        match (ratio, seconds.map_or(Ok(0.0), |text| span(text, 1.0))) {
+        match (ratio, seconds.map_or(Ok(0.0), |text| span(text, TimeUnit::Second))) {
             (Some(ratio), Ok(seconds)) => Ok(CompressionWord { ratio, seconds }),
             _ => Err(format!("found \"{text}\", expected RATIO or RATIO:TIME, such as 4 or 4:20ms, the ratio from 1")),
         }
@@ -291,9 +295,9 @@ impl FromStr for Window {
         let refuse = || format!("found \"{text}\", expected FROM..TO such as 0..2s or 500ms..750ms");
         let (from, to) = text.split_once("..").ok_or_else(refuse)?;
         // A start without a unit has the unit of the end: the start of `1..2ms` is 1 ms.
-        let unit = UNITS.iter().find(|(name, _)| to.trim().ends_with(name)).map_or(1.0, |(_, seconds)| *seconds);
+        let unit = number_and_unit(to.trim()).1.unwrap_or(TimeUnit::Second);
         let from = if from.trim().is_empty() { 0.0 } else { span(from, unit).map_err(|_| refuse())? };
-        let to = if to.trim().is_empty() { f64::INFINITY } else { span(to, 1.0).map_err(|_| refuse())? };
+        let to = if to.trim().is_empty() { f64::INFINITY } else { span(to, TimeUnit::Second).map_err(|_| refuse())? };
         if from < to { Ok(Window { from, to }) } else { Err(refuse()) }
     }
 }
