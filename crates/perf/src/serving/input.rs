@@ -403,37 +403,12 @@ impl Layout {
     }
 }
 
-/// Batch size above which there is a graph for every multiple of it, and below which for every power of two
-/// (`find_bucket` in `hpu_model_runner.py`).
-const BUCKET_STEP: f64 = 32.0;
-
-/// Number of sequences computed for `batch` sequences by graphs of fixed shapes, the largest of which has `largest`.
-#[must_use]
-pub fn padded_batch(batch: f64, largest: f64, buckets: bool) -> f64 {
-    if !buckets {
-        return batch.max(largest);
-    }
-    // Tolerance, so that rounding errors do not select the next graph.
-    let power = math::exp2((math::log2(batch.max(1.0)) - 1e-9).ceil());
-    let multiple = (batch / BUCKET_STEP - 1e-9).ceil() * BUCKET_STEP;
-    power.min(multiple.max(1.0)).min(largest).max(batch)
-}
-
 impl ServingInput {
     /// Number of tokens that a graph computes for a sequence of `length` tokens: `length`, or the next power of two if
     /// graphs are compiled for fixed shapes, where lengths are bucketed (AWS Neuron documentation, bucketing).
     #[must_use]
     pub fn computed(&self, length: f64) -> f64 {
         if self.compiled_batch.is_some() { math::exp2(math::log2(length.max(1.0)).ceil()) } else { length }
-    }
-
-    /// Number of sequences that a decode step of `batch` sequences computes.
-    #[must_use]
-    pub fn decode_slots(&self, batch: f64) -> f64 {
-        match self.compiled_batch {
-            Some(largest) => padded_batch(batch, f64::from(largest), self.batch_buckets),
-            None => batch,
-        }
     }
 
     /// Mean number of output tokens that a running sequence, observed at a random time, has generated so far, and

@@ -24,6 +24,27 @@ pub struct Cycle {
     pub prefill: f64,
 }
 
+/// Batch size above which there is a graph for every multiple of it, and below which for every power of two
+/// (`find_bucket` in `hpu_model_runner.py`).
+const BUCKET_STEP: f64 = 32.0;
+
+/// Number of sequences computed for `batch` sequences by graphs of fixed shapes, the largest of which has `largest`.
+#[must_use]
+pub fn padded_batch(batch: f64, largest: f64, buckets: bool) -> f64 {
+    if !buckets {
+        return batch.max(largest);
+    }
+    // Tolerance, so that rounding errors do not select the next graph.
+    let power = math::exp2((math::log2(batch.max(1.0)) - 1e-9).ceil());
+    let multiple = (batch / BUCKET_STEP - 1e-9).ceil() * BUCKET_STEP;
+    power.min(multiple.max(1.0)).min(largest).max(batch)
+}
+
+/// Number of sequences that a decode step of `batch` sequences computes.
+fn decode_slots(input: &ServingInput, batch: f64) -> f64 {
+    input.compiled_batch.map_or(batch, |largest| padded_batch(batch, largest.into(), input.batch_buckets))
+}
+
 /// Prompt tokens to compute, without those in the prefix cache.
 pub fn fresh_prompt(input: &ServingInput) -> f64 {
     (input.computed(input.isl) * (1.0 - input.prefix_hit.clamp(0.0, 1.0))).max(1.0)
@@ -57,7 +78,7 @@ pub fn decode_steps(input: &ServingInput) -> f64 {
 /// Tokens of a step that only decodes `batch` sequences.
 pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
     Tokens {
-        decode: input.decode_slots(batch) * input.beams.max(Count::ONE),
+        decode: decode_slots(input, batch) * input.beams.max(Count::ONE),
         context: mean_context(input),
         verified: tokens_per_decode_step(input),
         ..Tokens::default()

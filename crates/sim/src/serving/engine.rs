@@ -6,8 +6,8 @@ use super::workload::Demand;
 use crate::kernel::Stream;
 use atlas_core::count::Count;
 use atlas_perf::serving::HostOverlap;
-use atlas_perf::serving::input::padded_batch;
 use atlas_perf::serving::machine::Machine;
+use atlas_perf::serving::steady_state::padded_batch;
 use atlas_perf::serving::step::{StepTime, Tokens};
 use atlas_perf::serving::{Admission, Gathering, Layout, Speculation, kv, latency, speculative, steady_state};
 

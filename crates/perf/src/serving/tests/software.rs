@@ -1,7 +1,7 @@
 //! Effects of software: kernels, graphs, host.
 
 use super::*;
-use crate::serving::input::padded_batch;
+use crate::serving::steady_state::padded_batch;
 use crate::traits::ExpertProducts;
 
 #[test]
