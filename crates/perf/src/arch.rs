@@ -1,11 +1,12 @@
-//! A network's architecture as plain numbers, and the parameter counts that follow from it.
+//! A network's architecture as plain numbers; `params` counts its weights.
 //!
 //! A layer consists of a sequence mixer (attention, or a linear one: state space, delta rule) and an MLP (dense or a
 //! mixture of experts). Hybrid models omit one of them in some layers; the shares state in how many. Only the number of
 //! layers of each kind matters for the sums, not their order.
 
+mod params;
+
 use super::convolution::Residual;
-use super::flops::TokenFlops;
 pub use super::linear::{Linear, LinearKind};
 use atlas_core::count::Count;
 
@@ -289,123 +290,12 @@ impl Architecture {
         }
     }
 
-    /// Weights of one layer's attention, including the indexer.
-    pub fn attention_params(&self) -> f64 {
-        let h = self.hidden;
-        let gate = if self.attention_gate { h * self.v_width() } else { 0.0 };
-        let projections = match self.attention {
-            Attention::Grouped => {
-                let bias = if self.attn_bias { self.q_width() + self.kv_width() } else { 0.0 };
-                h * (self.q_width() + self.kv_width()) + self.v_width() * h + bias
-            }
-            Attention::Latent { q_rank, kv_rank, nope, rope, value, direct, output } => {
-                let q = q_rank.map_or(h * self.q_width(), |rank| rank * (h + self.q_width() + 1.0));
-                let up = if direct { 1.0 } else { 1.0 + self.heads * (nope + value) };
-                let out = output.map_or(self.v_width() * h, |x| x.rank * (self.v_width() + x.groups * h));
-                q + h * (kv_rank + rope) + kv_rank * up + out
-            }
-        };
-        projections + gate + self.indexer_params()
-    }
-
     /// Width of the input from which latent attention and the indexer project queries.
     pub fn query_source(&self) -> f64 {
         match self.attention {
             Attention::Latent { q_rank: Some(rank), .. } => f64::from(rank),
             _ => f64::from(self.hidden),
         }
-    }
-
-    /// Weights of one layer's indexer: queries from the compressed query, one key, one weight per head.
-    pub fn indexer_params(&self) -> f64 {
-        self.indexer
-            .map_or(0.0, |x| self.query_source() * x.heads * x.dim + self.hidden * (x.dim + x.heads) + 2.0 * x.dim)
-    }
-
-    /// Weights of one layer's linear mixer.
-    pub fn linear_params(&self) -> f64 {
-        self.linear.map_or(0.0, |linear| linear.params(f64::from(self.hidden)))
-    }
-
-    /// Weights of a dense MLP of width `ffn`.
-    pub fn mlp_params(&self, ffn: f64) -> f64 {
-        let bias = if self.mlp_bias { (self.mlp_matrices() - 1.0) * ffn + self.hidden } else { 0.0 };
-        self.mlp_matrices() * self.hidden * ffn + bias
-    }
-
-    /// Weights of the routed experts in one MoE layer.
-    pub fn expert_params(&self) -> f64 {
-        match self.moe_hidden {
-            Some(width) => self.experts * self.mlp_matrices() * width * self.moe_ffn,
-            None => self.experts * self.mlp_params(f64::from(self.moe_ffn)),
-        }
-    }
-
-    /// Weights of one MoE layer's router and shared experts, and of the projections to and from the experts' width.
-    pub fn moe_fixed_params(&self) -> f64 {
-        let shared = if self.shared_ffn > 0.0 { self.mlp_params(f64::from(self.shared_ffn)) } else { 0.0 };
-        self.hidden * self.experts + shared + 2.0 * self.hidden * self.moe_hidden.unwrap_or(Count::ZERO)
-    }
-
-    /// Weights of the input embedding, and of the output layer unless tied; includes patch embedding and classifier
-    /// where present.
-    pub fn embedding_params(&self) -> f64 {
-        let h = self.hidden;
-        let copies = if self.tied { 1.0 } else { 2.0 };
-        let frame = match self.head {
-            Head::Language => 0.0,
-            // The dense layer and bias of the masked head are omitted, as in published counts: the pooler is as large.
-            Head::Masked => 2.0 * h + h * (h + 1.0),
-            Head::Classes(classes) => (h + 1.0) * classes + self.patch.map_or(0.0, |patch| (patch + 1.0) * h + h),
-        };
-        copies * self.vocab * h + (self.positions + self.token_types) * h + frame
-    }
-
-    /// Weights of one encoder layer: attention without cross attention, and an MLP.
-    fn encoder_layer_params(&self) -> f64 {
-        self.attention_params() + self.mlp_params(f64::from(self.ffn)) + 2.0 * self.hidden
-    }
-
-    /// All weights of the layers that are not routed experts.
-    pub fn dense_params(&self) -> f64 {
-        let (mixers, mlps) = (self.attention_layers() + self.linear_layers(), self.mlp_layers());
-        let moe = self.moe_layers();
-        // An encoder adds its own layers, and cross attention with its norm to the decoder's layers.
-        let encoder = if self.encoder_layers > 0.0 {
-            self.encoder_layers * self.encoder_layer_params()
-                + self.attention_layers() * (self.attention_params() + self.hidden)
-        } else {
-            0.0
-        };
-        self.attention_layers() * self.attention_params()
-            + self.linear_layers() * self.linear_params()
-            + (mixers + mlps) * self.hidden
-            + (mlps - moe) * self.mlp_params(f64::from(self.ffn))
-            + moe * self.moe_fixed_params()
-            + encoder
-    }
-
-    /// Number of weights.
-    pub fn params(&self) -> f64 {
-        if let Some(network) = &self.convolutions {
-            return network.params();
-        }
-        self.dense_params() + self.moe_layers() * self.expert_params() + self.embedding_params() + self.hidden
-    }
-
-    /// Weights used per token, including embeddings and output layer.
-    pub fn active_params(&self) -> f64 {
-        if !self.is_moe() {
-            return self.params();
-        }
-        self.params() - self.moe_layers() * self.expert_params() * (1.0 - self.top_k / self.experts)
-    }
-
-    /// Weights that a token multiplies: active weights without the embedding look-up.
-    pub fn matmul_params(&self) -> f64 {
-        let looked_up =
-            (if self.tied { Count::ZERO } else { self.vocab } + self.positions + self.token_types) * self.hidden;
-        self.active_params() - looked_up
     }
 
     /// Share of the positions of a sequence of `seq` tokens that pass the output layer.
@@ -438,58 +328,6 @@ impl Architecture {
             return within(f64::from(indexer.top_k));
         }
         self.window.map_or(all, |window| window.share * within(f64::from(window.size)) + (1.0 - window.share) * all)
-    }
-
-    /// Model FLOPs per token, forward and backward, in the PaLM convention (arXiv 2204.02311, appendix B):
-    /// 6 N + 12 L H Q T, where N is the number of weights that a token multiplies (without embedding look-ups) and T
-    /// the sequence length.
-    ///
-    /// If `halved`, attention counts only what causal masks and windows leave. The state of a linear mixer counts as in
-    /// common frameworks. In an encoder-decoder, a token is one of the encoder; the FLOPs of the decoder's `target`
-    /// tokens per sequence are added to it.
-    pub fn flops_per_token(&self, seq: f64, target: f64, halved: bool) -> f64 {
-        self.token_flops(seq, target, halved).total()
-    }
-
-    /// Parts of [`Architecture::flops_per_token`].
-    #[must_use]
-    pub fn token_flops(&self, seq: f64, target: f64, halved: bool) -> TokenFlops {
-        if let Some(network) = &self.convolutions {
-            return TokenFlops { products: network.flops(), ..TokenFlops::default() };
-        }
-        let context = if halved { self.mean_context(seq) } else { seq };
-        let pair = 6.0 * (self.q_width() + self.v_width());
-        let head_width = self.head_width() * self.hidden;
-        if self.encoder_layers > 0.0 {
-            let per_input = target / seq.max(1.0);
-            let encoder = self.encoder_layers * (6.0 * self.encoder_layer_params() + pair * seq);
-            let own = if halved { 0.5 * target } else { target };
-            // Keys and values of cross attention are projected from the encoder's tokens.
-            let cross = 6.0 * self.layers * self.hidden * self.kv_width();
-            let products = 6.0 * self.layers * (2.0 * self.attention_params() - self.hidden * self.kv_width())
-                + 6.0 * self.layers * self.mlp_params(f64::from(self.ffn))
-                + 6.0 * head_width;
-            return TokenFlops {
-                products: per_input * products,
-                attention: per_input * (self.layers * pair * (own + seq)),
-                encoder: encoder + cross,
-                ..TokenFlops::default()
-            };
-        }
-        let indexing = if halved { 0.5 * seq } else { seq };
-        let indexer = self.indexer.map_or(0.0, |x| 6.0 * indexing * x.heads * x.dim);
-        let unused = (1.0 - self.head_share(seq)) * head_width;
-        TokenFlops {
-            products: 6.0 * (self.matmul_params() - unused),
-            attention: self.attention_layers() * (context * pair + indexer),
-            mixers: self.linear.map_or(0.0, |linear| self.linear_layers() * linear.model_flops()),
-            ..TokenFlops::default()
-        }
-    }
-
-    /// As [`Architecture::flops_per_token`], for networks without an encoder-decoder structure.
-    pub fn palm_flops_per_token(&self, seq: f64, halved: bool) -> f64 {
-        self.flops_per_token(seq, seq, halved)
     }
 }
 

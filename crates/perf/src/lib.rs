@@ -7,6 +7,7 @@
 //! * [`accelerator`] – one device as its datasheet describes it
 //! * [`linear`], [`convolution`] – linear mixers (an alternative to attention), convolutional networks
 //! * [`arch`] – a model's architecture and its parameter counts
+//! * [`flops`] – a model's FLOPs per token
 //! * [`ops`] – the operators of a layer: FLOPs, bytes, kernels
 //! * [`roofline`] – the time of one operator on one accelerator
 //! * [`collective`] – the time of one collective on one fabric
