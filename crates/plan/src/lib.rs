@@ -12,3 +12,5 @@ pub mod record;
 pub mod scenario;
 pub mod search;
 pub mod simulation;
+#[cfg(test)]
+mod testing;

@@ -426,21 +426,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::advice::advise;
-    use crate::knob::{KnobValues as _, Overrides, assignment};
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+
+    use crate::testing;
 
     fn scenario(target: &str, workload: &str, set: &[&str]) -> (Parts, Scenario) {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, target, workload).unwrap();
-        let overrides: Overrides = set
-            .iter()
-            .map(|text| {
-                let (knob, value) = assignment(text).unwrap();
-                (knob, knob.parse(&value, &[]).unwrap())
-            })
-            .collect();
-        let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+        let (parts, scenario) = testing::scenario(target, workload, set);
         (parts, scenario)
     }
 

@@ -183,17 +183,11 @@ mod tests {
     use crate::advice::{Advice, Objective, advise};
     use crate::engine::estimate;
     use crate::estimate::MetricId;
-    use crate::knob::{KnobValues as _, Overrides, assignment};
-    use crate::scenario::{Parts, Scenario};
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+
+    use crate::testing;
 
     fn advice(target: &str, workload: &str, set: &[&str]) -> Vec<Advice> {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, target, workload).unwrap();
-        let set = set.iter().map(|text| assignment(text).unwrap());
-        let set: Overrides = set.map(|(knob, value)| (knob, knob.parse(&value, &[]).unwrap())).collect();
-        let scenario = Scenario::resolve(&parts, &set).unwrap();
+        let (parts, scenario) = testing::scenario(target, workload, set);
         advise(&scenario, &parts, &estimate(&scenario), Objective::Throughput)
     }
 

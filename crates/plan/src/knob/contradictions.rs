@@ -2,23 +2,23 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::Knob;
-use super::effects::{description, library, overrides};
+use super::effects::description;
 use crate::engine::{estimate, notes};
 use crate::estimate::Verdict;
 use crate::knob::KnobValues as _;
-use crate::scenario::{Parts, Scenario};
+use crate::scenario::Scenario;
+use crate::testing;
 use atlas_core::plan::Engine;
 
 #[test]
 fn settings_that_contradict_each_other_or_the_hardware_are_refused() {
-    let library = library();
     for (workload, set, verdict) in [
         ("llama3.1-70b-serve", "generate_max=8", "outputs have 1024 tokens on average (generate), but at most 8"),
         ("llama3.1-8b-serve", "compute=int4", "does not support int4"),
         ("bge-large-embed", "compute=int4", "does not support int4"),
     ] {
-        let parts = Parts::find(&library, "h100-sxm-8", workload).unwrap();
-        let scenario = Scenario::resolve(&parts, &overrides(Engine::Analytical, &[set])).unwrap();
+        let parts = testing::parts("h100-sxm-8", workload);
+        let scenario = Scenario::resolve(&parts, &testing::with_engine(Engine::Analytical, &[set])).unwrap();
         let answer = estimate(&scenario);
         let described = answer.detail.unwrap().verdict.describe();
         assert!(described.contains(verdict), "{set}: {described}");
@@ -29,7 +29,6 @@ fn settings_that_contradict_each_other_or_the_hardware_are_refused() {
 
 #[test]
 fn impossible_values_are_refused_with_the_numbers() {
-    let library = library();
     for (target, workload, set, refusal) in [
         (
             "h100-sxm-64",
@@ -45,8 +44,8 @@ fn impossible_values_are_refused_with_the_numbers() {
         ),
         ("h100-sxm-8", "llama3.1-8b-serve", &["prompt=200000"], "exceed the model's maximum of 131072"),
     ] {
-        let parts = Parts::find(&library, target, workload).unwrap();
-        let scenario = Scenario::resolve(&parts, &overrides(Engine::Analytical, set)).unwrap();
+        let parts = testing::parts(target, workload);
+        let scenario = Scenario::resolve(&parts, &testing::with_engine(Engine::Analytical, set)).unwrap();
         let answer = estimate(&scenario);
         let described = answer.detail.unwrap().verdict.describe();
         assert!(described.contains(refusal), "{set:?}: {described}");
@@ -55,8 +54,8 @@ fn impossible_values_are_refused_with_the_numbers() {
     }
     let one = ["tp=1", "pp=1", "vpp=1", "cp=1", "precision=bf16", "global=16", "software=deepspeed"];
     let offloaded = |target, workload, set: &[&str]| {
-        let parts = Parts::find(&library, target, workload).unwrap();
-        let all = overrides(Engine::Analytical, &[&one, set].concat());
+        let parts = testing::parts(target, workload);
+        let all = testing::with_engine(Engine::Analytical, &[&one, set].concat());
         let scenario = Scenario::resolve(&parts, &all).unwrap();
         let answer = estimate(&scenario);
         (answer.detail.unwrap(), notes::notes(&scenario, &answer).join("; "))
@@ -78,9 +77,8 @@ fn impossible_values_are_refused_with_the_numbers() {
 
 #[test]
 fn training_may_extend_the_context_of_a_model() {
-    let library = library();
-    let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-8b-train").unwrap();
-    let set = overrides(Engine::Analytical, &["prompt=262144", "cp=8", "global=64"]);
+    let parts = testing::parts("h100-sxm-64", "llama3.1-8b-train");
+    let set = testing::with_engine(Engine::Analytical, &["prompt=262144", "cp=8", "global=64"]);
     let scenario = Scenario::resolve(&parts, &set).unwrap();
     let answer = estimate(&scenario);
     assert!(answer.detail.unwrap().verdict.fits(), "{}", answer.detail.unwrap().verdict.describe());
@@ -90,10 +88,9 @@ fn training_may_extend_the_context_of_a_model() {
 
 #[test]
 fn settings_that_the_training_software_lacks_are_noted() {
-    let library = library();
     let notes = |set: &[&str]| {
-        let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-8b-train").unwrap();
-        description(&parts, &overrides(Engine::Analytical, set))
+        let parts = testing::parts("h100-sxm-64", "llama3.1-8b-train");
+        description(&parts, &testing::with_engine(Engine::Analytical, set))
     };
     let pipeline = ["vpp=1", "pp=2", "global=64", "sharding=zero1"];
     for (software, set, lacks) in [
@@ -118,9 +115,8 @@ fn settings_that_the_training_software_lacks_are_noted() {
 
 #[test]
 fn unsupported_expert_overlap_is_noted_without_vpp() {
-    let library = library();
-    let parts = Parts::find(&library, "h800-sxm-2048", "deepseek-v3-train").unwrap();
-    let of = |set: &[&str]| description(&parts, &overrides(Engine::Analytical, set));
+    let parts = testing::parts("h800-sxm-2048", "deepseek-v3-train");
+    let of = |set: &[&str]| description(&parts, &testing::with_engine(Engine::Analytical, set));
     let layout = ["pp=16", "ep=64", "dp=128", "overlap_experts=on"];
     assert!(of(&[&layout[..], &["vpp=1"]].concat()).contains("only between model chunks (vpp above 1)"));
     assert!(!of(&[&layout[..], &["vpp=3"]].concat()).contains("only between model chunks"));
@@ -128,15 +124,14 @@ fn unsupported_expert_overlap_is_noted_without_vpp() {
 
 #[test]
 fn deepep_dispatch_is_supported_over_links_and_not_over_pcie() {
-    let library = library();
     let layout = ["tp=1", "attention_dp=4", "ep=4", "moe_dispatcher=deepep"];
     for (target, links) in [("h100-sxm-8", true), ("rtx-4090-8", false)] {
-        let parts = Parts::find(&library, target, "gpt-oss-120b-serve").unwrap();
-        let stated = overrides(Engine::Analytical, &layout);
+        let parts = testing::parts(target, "gpt-oss-120b-serve");
+        let stated = testing::with_engine(Engine::Analytical, &layout);
         let scenario = Scenario::resolve(&parts, &stated).unwrap();
         assert_eq!(scenario.software_supports(&scenario.base), links, "{target}");
         assert_eq!(description(&parts, &stated).contains("connected by PCIe"), !links, "{target}");
-        let gathered = Scenario::resolve(&parts, &overrides(Engine::Analytical, &layout[..3])).unwrap();
+        let gathered = Scenario::resolve(&parts, &testing::with_engine(Engine::Analytical, &layout[..3])).unwrap();
         assert!(gathered.software_supports(&gathered.base), "{target}");
     }
 }

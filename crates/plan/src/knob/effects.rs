@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::{KNOBS, Knob, Setting, Spec, ValueType};
 use crate::engine::{estimate, notes};
-use crate::knob::{KnobValues as _, Overrides, assignment};
+use crate::knob::{KnobValues as _, Overrides};
 use crate::scenario::{Parts, Scenario};
-use atlas_config::library::Library;
+use crate::testing;
 use atlas_config::{Mode, Target};
 use atlas_core::plan::Engine;
-use atlas_document::{Diagnostics, Sources};
+use atlas_document::Diagnostics;
 
 /// Starting points of the tests: target, workload, and settings that make further knobs effective.
 const TRAINING: [(&str, &str, &[&str]); 9] = [
@@ -85,19 +85,6 @@ const SIMULATED: [(&str, &str, &[&str]); 6] = [
     ("h100-sxm-64", "llama3.1-70b-train", &["node_mtbf_h=100", "jitter=0.1", "global=64"]),
 ];
 
-pub(super) fn library() -> Library {
-    Library::load(&Sources::built_in(), None)
-}
-
-pub(super) fn overrides(engine: Engine, assignments: &[&str]) -> Overrides {
-    let mut all = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
-    for text in assignments {
-        let (knob, value) = assignment(text).unwrap();
-        all.insert(knob, knob.parse(&value, &[]).unwrap());
-    }
-    all
-}
-
 /// Everything that an estimate reports, except notes that a value is not stated.
 pub(super) fn description(parts: &Parts, overrides: &Overrides) -> String {
     match Scenario::resolve(parts, overrides) {
@@ -136,10 +123,10 @@ fn tried(spec: &Spec, now: &Setting) -> Vec<Setting> {
 }
 
 /// Whether some setting of the knob changes the report, from any of the starting points.
-fn has_effect(library: &Library, spec: &Spec, engine: Engine, places: &[(&str, &str, &[&str])]) -> bool {
+fn has_effect(spec: &Spec, engine: Engine, places: &[(&str, &str, &[&str])]) -> bool {
     places.iter().any(|(target, workload, set)| {
-        let parts = Parts::find(library, target, workload).unwrap();
-        let base = overrides(engine, set);
+        let parts = testing::parts(target, workload);
+        let base = testing::with_engine(engine, set);
         let scenario = Scenario::resolve(&parts, &base).unwrap();
         if !scenario.uses(spec.knob) {
             return false;
@@ -157,21 +144,20 @@ fn has_effect(library: &Library, spec: &Spec, engine: Engine, places: &[(&str, &
 
 #[test]
 fn every_knob_changes_the_answer_in_every_mode_in_which_it_is_offered() {
-    let library = library();
     let mut ignored = Vec::new();
     for spec in &KNOBS {
         for (mode, places) in [("training", &TRAINING[..]), ("serving", &SERVING[..])] {
             let offered = places.first().is_some_and(|(target, workload, _)| {
-                let parts = Parts::find(&library, target, workload).unwrap();
+                let parts = testing::parts(target, workload);
                 spec.affects(Scenario::from_files(&parts).mode(), Engine::Analytical)
             });
-            if offered && !has_effect(&library, spec, Engine::Analytical, places) {
+            if offered && !has_effect(spec, Engine::Analytical, places) {
                 ignored.push(format!("{} in {mode}", spec.name));
             }
         }
         // Knobs that the closed form does not use.
         let simulated = spec.engines.contains(&Engine::Event) && !spec.engines.contains(&Engine::Analytical);
-        if simulated && !has_effect(&library, spec, Engine::Event, &SIMULATED) {
+        if simulated && !has_effect(spec, Engine::Event, &SIMULATED) {
             ignored.push(format!("{} in simulations", spec.name));
         }
     }
@@ -212,12 +198,11 @@ const AT_A_LIMIT: [Knob; 5] =
 
 #[test]
 fn every_knob_listed_for_a_shipped_pair_changes_an_answer() {
-    let library = library();
     let mut ignored = Vec::new();
-    for workload in library.workloads() {
+    for workload in testing::LIBRARY.workloads() {
         for target in ["h100-sxm-8", "h100-sxm-128", "m3-ultra-1"] {
-            let Ok(parts) = Parts::find(&library, target, &workload.name) else { continue };
-            let base = overrides(Engine::Analytical, &[]);
+            let Ok(parts) = Parts::find(&testing::LIBRARY, target, &workload.name) else { continue };
+            let base = testing::with_engine(Engine::Analytical, &[]);
             let Ok(scenario) = Scenario::resolve(&parts, &base) else { continue };
             let places = match scenario.mode() {
                 Mode::Training => &TRAINED[..],
@@ -225,9 +210,8 @@ fn every_knob_listed_for_a_shipped_pair_changes_an_answer() {
             };
             let listed = |spec: &&Spec| scenario.uses(spec.knob) && !AT_A_LIMIT.contains(&spec.knob);
             for spec in KNOBS.iter().filter(listed) {
-                let shown = places
-                    .iter()
-                    .any(|set| has_effect(&library, spec, Engine::Analytical, &[(target, &workload.name, set)]));
+                let shown =
+                    places.iter().any(|set| has_effect(spec, Engine::Analytical, &[(target, &workload.name, set)]));
                 if !shown {
                     ignored.push(format!("{} of {} on {target}", spec.name, workload.name));
                 }
@@ -239,7 +223,6 @@ fn every_knob_listed_for_a_shipped_pair_changes_an_answer() {
 
 #[test]
 fn knobs_without_effect_are_unlisted_and_the_reason_is_noted() {
-    let library = library();
     for (target, workload, set, knob, why) in [
         ("h100-sxm-8", "llama3.1-70b-serve", "ep=4", Knob::Ep, "the model has no experts"),
         ("h100-sxm-8", "llama3.1-8b-train", "moe_capacity=dropped", Knob::MoeCapacity, "the model has no experts"),
@@ -256,21 +239,23 @@ fn knobs_without_effect_are_unlisted_and_the_reason_is_noted() {
         ("h100-sxm-64", "llama3.1-70b-train", "gpudirect_rdma=on", Knob::GpudirectRdma, "semi-empirical engine"),
         ("h100-sxm-64", "llama3.1-70b-train", "virt=sriov", Knob::Virt, "semi-empirical engine"),
     ] {
-        let parts = Parts::find(&library, target, workload).unwrap();
-        let stated = overrides(Engine::Analytical, &[set]);
+        let parts = testing::parts(target, workload);
+        let stated = testing::with_engine(Engine::Analytical, &[set]);
         assert!(!Scenario::resolve(&parts, &stated).unwrap().uses(knob), "{set}");
         let described = description(&parts, &stated);
         assert!(described.contains(why) && described.contains("has no effect"), "{set}: {described}");
     }
     for (set, knob) in [("pp=2", Knob::Vpp), ("tp=2", Knob::Sp), ("trained=lora", Knob::LoraRank)] {
-        let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();
-        assert!(Scenario::resolve(&parts, &overrides(Engine::Analytical, &[set])).unwrap().uses(knob), "{set}");
+        let parts = testing::parts("h100-sxm-8", "llama3.1-8b-train");
+        assert!(
+            Scenario::resolve(&parts, &testing::with_engine(Engine::Analytical, &[set])).unwrap().uses(knob),
+            "{set}"
+        );
     }
 }
 
 #[test]
 fn settings_noted_as_without_effect_have_none() {
-    let library = library();
     let mut effective = Vec::new();
     for (target, workload, set) in [
         ("b200-8", "deepseek-v3-serve", "moe_dispatcher=deepep"),
@@ -278,9 +263,9 @@ fn settings_noted_as_without_effect_have_none() {
         ("h100-sxm-8", "llama3.1-70b-serve", "recv_interval=8"),
     ] {
         for software in ["software=sglang", "software=vllm"] {
-            let parts = Parts::find(&library, target, workload).unwrap();
+            let parts = testing::parts(target, workload);
             let answered = |set: &[&str]| {
-                let scenario = Scenario::resolve(&parts, &overrides(Engine::Analytical, set)).unwrap();
+                let scenario = Scenario::resolve(&parts, &testing::with_engine(Engine::Analytical, set)).unwrap();
                 let estimate = estimate(&scenario);
                 let notes = notes::notes(&scenario, &estimate).join("; ");
                 (estimate.total, notes)
@@ -298,7 +283,6 @@ fn settings_noted_as_without_effect_have_none() {
 
 #[test]
 fn stated_settings_without_effect_are_noted_even_if_they_are_defaults() {
-    let library = library();
     let mut silent = Vec::new();
     for (target, workload, set, name) in [
         ("h100-sxm-8", "llama3.1-70b-serve", &["load=open"][..], "no request_rate"),
@@ -316,9 +300,9 @@ fn stated_settings_without_effect_are_noted_even_if_they_are_defaults() {
         ("h100-sxm-8", "resnet50-train", &["recompute=full"], "recompute"),
         ("h100-sxm-8", "resnet50-train", &["attention_kernel=unfused"], "attention_kernel"),
     ] {
-        let parts = Parts::find(&library, target, workload).unwrap();
+        let parts = testing::parts(target, workload);
         let noted = |set: &[&str]| {
-            let scenario = Scenario::resolve(&parts, &overrides(Engine::Analytical, set)).unwrap();
+            let scenario = Scenario::resolve(&parts, &testing::with_engine(Engine::Analytical, set)).unwrap();
             notes::notes(&scenario, &estimate(&scenario))
         };
         let said = |notes: &[String]| {
@@ -333,10 +317,9 @@ fn stated_settings_without_effect_are_noted_even_if_they_are_defaults() {
 
 #[test]
 fn a_compiler_fuses_what_the_software_does_not_fuse_itself() {
-    let library = library();
-    let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();
+    let parts = testing::parts("h100-sxm-8", "llama3.1-8b-train");
     let step = |set: &[&str]| {
-        let scenario = Scenario::resolve(&parts, &overrides(Engine::Analytical, set)).unwrap();
+        let scenario = Scenario::resolve(&parts, &testing::with_engine(Engine::Analytical, set)).unwrap();
         estimate(&scenario).total.step_time_ms
     };
     // torchtitan, arXiv 2410.06511, 8B on 8 H100: 6,258 tok/s without torch.compile, 6,674 with it (from memory).
@@ -410,14 +393,13 @@ fn target(text: &str) -> (Arc<Target>, String) {
 
 #[test]
 fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
-    let library = library();
     let answer = |text: &str| {
         let (target, described) = target(text);
         let description: Vec<String> =
             ["llama3.1-8b-train", "deepseek-v3-train", "deepseek-v3-serve", "deepseek-v3-wide-ep"]
                 .map(|workload| {
-                    let workload = library.workload(workload).unwrap();
-                    let parts = Parts::of(&library, &target, workload).unwrap();
+                    let workload = testing::LIBRARY.workload(workload).unwrap();
+                    let parts = Parts::of(&testing::LIBRARY, &target, workload).unwrap();
                     description(&parts, &Overrides::new())
                 })
                 .to_vec();
@@ -431,9 +413,8 @@ fn every_field_of_a_target_changes_the_answer_or_is_warned_of() {
 
 #[test]
 fn precision_preset_expands_to_weight_compute_and_bit_settings() {
-    let library = library();
-    let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
-    let of = |set: &[&str]| description(&parts, &overrides(Engine::Analytical, set));
+    let parts = testing::parts("h100-sxm-8", "llama3.1-70b-serve");
+    let of = |set: &[&str]| description(&parts, &testing::with_engine(Engine::Analytical, set));
     assert_eq!(of(&["precision=W8A8"]), of(&["precision=fp8"]));
     assert_eq!(of(&["precision=w8a16"]), of(&["precision=fp8", "compute=bf16"]));
     assert_eq!(of(&["precision=w4a16"]), of(&["precision=awq"]));

@@ -5,12 +5,11 @@
 use std::sync::Arc;
 
 use crate::engine::{estimate, notes};
-use crate::knob::{Knob, Overrides, Setting};
 use crate::scenario::{Parts, Scenario};
+use crate::testing;
 use atlas_config::Workload;
-use atlas_config::library::Library;
 use atlas_core::plan::Engine;
-use atlas_document::{Diagnostics, Sources};
+use atlas_document::Diagnostics;
 
 /// Workload that describes its model in `params`.
 const TRAINED: &str = "
@@ -81,39 +80,35 @@ const SCHEDULED_FIELDS: [(&str, &str); 8] = [
 ];
 
 /// Everything that is reported for a workload, with every closed-form engine.
-fn description(library: &Library, text: &str) -> String {
+fn description(text: &str) -> String {
     let mut diagnostics = Diagnostics::new();
     let node = atlas_document::parse::parse(&"here.yaml".into(), text, &mut diagnostics).unwrap();
     let entry = node.items().and_then(|items| items.first()).unwrap();
     let workload = Workload::decode(&"here.yaml".into(), entry, &mut diagnostics);
     let Some(workload) = workload.map(Arc::new) else { return diagnostics.to_string() };
-    let target = library.target("h100-sxm-8").unwrap();
-    let answer = match Parts::of(library, target, &workload) {
+    let target = testing::LIBRARY.target("h100-sxm-8").unwrap();
+    let answer = match Parts::of(&testing::LIBRARY, target, &workload) {
         Err(problems) => problems.to_string(),
-        Ok(parts) => {
-            let engine = Setting::Choice(Engine::Analytical.name().into());
-            match Scenario::resolve(&parts, &Overrides::from([(Knob::Engine, engine)])) {
-                Err(refused) => refused.to_string(),
-                Ok(scenario) => {
-                    let answer = estimate(&scenario);
-                    format!("{answer:?} {:?}", notes::notes(&scenario, &answer))
-                }
+        Ok(parts) => match Scenario::resolve(&parts, &testing::with_engine(Engine::Analytical, &[])) {
+            Err(refused) => refused.to_string(),
+            Ok(scenario) => {
+                let answer = estimate(&scenario);
+                format!("{answer:?} {:?}", notes::notes(&scenario, &answer))
             }
-        }
+        },
     };
     format!("{diagnostics} {answer}")
 }
 
 #[test]
 fn workload_fields_without_a_knob_change_the_answer_or_warn() {
-    let library = Library::load(&Sources::built_in(), None);
     let mut ignored = Vec::new();
     let all = [(TRAINED, &TRAINED_FIELDS[..]), (POOLS, &POOLS_FIELDS[..]), (SCHEDULED, &SCHEDULED_FIELDS[..])];
     for (text, fields) in all {
-        let before = description(&library, text);
+        let before = description(text);
         for (from, to) in fields {
             assert!(text.contains(from), "{from}");
-            if description(&library, &text.replacen(from, to, 1)) == before {
+            if description(&text.replacen(from, to, 1)) == before {
                 ignored.push(*to);
             }
         }

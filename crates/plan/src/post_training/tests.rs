@@ -5,9 +5,8 @@ use super::{Step, StepError, StepOptions, step};
 use crate::engine::estimate;
 use crate::knob::{Knob, Overrides, Setting};
 use crate::scenario::{Parts, Scenario};
-use atlas_config::library::Library;
+use crate::testing;
 use atlas_core::count::Count;
-use atlas_document::Sources;
 
 const BASE: StepOptions = StepOptions {
     prompts: Count::new(128),
@@ -17,20 +16,15 @@ const BASE: StepOptions = StepOptions {
     asynchronous: false,
 };
 
-fn library() -> Library {
-    Library::load(&Sources::built_in(), None)
-}
-
-fn step_of(library: &Library, target: &str, options: &StepOptions) -> Result<Step, StepError> {
-    let find = |workload| Parts::find(library, target, workload).unwrap();
+fn step_of(target: &str, options: &StepOptions) -> Result<Step, StepError> {
+    let find = |workload| testing::parts(target, workload);
     let (train, rollout) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
     step((&train, &Overrides::new()), (&rollout, &Overrides::new()), options)
 }
 
 #[test]
 fn step_parts_sum_to_the_step_time_unless_pools_run_asynchronously() {
-    let library = library();
-    let whole = step_of(&library, "h100-sxm-64", &BASE).unwrap();
+    let whole = step_of("h100-sxm-64", &BASE).unwrap();
     let parts: f64 = whole.parts().iter().map(|(_, seconds)| seconds).sum();
     assert!((parts / whole.seconds - 1.0).abs() < 1e-9);
     assert!(whole.parts().iter().all(|(name, seconds)| *seconds > 0.0 || panic!("{name}")), "{whole:?}");
@@ -39,8 +33,8 @@ fn step_parts_sum_to_the_step_time_unless_pools_run_asynchronously() {
     assert!((whole.idle - (whole.tail + whole.sync) / whole.seconds).abs() < 1e-9, "{whole:?}");
 
     let apart = StepOptions { rollout_nodes: Some(Count::new(4)), ..BASE };
-    let in_turn = step_of(&library, "h100-sxm-64", &apart).unwrap();
-    let beside = step_of(&library, "h100-sxm-64", &StepOptions { asynchronous: true, ..apart }).unwrap();
+    let in_turn = step_of("h100-sxm-64", &apart).unwrap();
+    let beside = step_of("h100-sxm-64", &StepOptions { asynchronous: true, ..apart }).unwrap();
     assert!(in_turn.idle > 0.4 && beside.idle < in_turn.idle, "{} {}", in_turn.idle, beside.idle);
     let longest = beside.rollout.max(beside.scoring + beside.training);
     assert!((beside.seconds - longest - beside.sync).abs() < 1e-9 && beside.seconds < in_turn.seconds);
@@ -49,11 +43,9 @@ fn step_parts_sum_to_the_step_time_unless_pools_run_asynchronously() {
 
 #[test]
 fn weight_sync_transfers_the_weights_of_a_rollout_device() {
-    let library = library();
     let options = StepOptions { prompts: Count::new(512), ..BASE };
     let sync_ms = |target, train, rollout, knobs: &[(Knob, Setting)]| {
-        let (train, rollout) =
-            (Parts::find(&library, target, train).unwrap(), Parts::find(&library, target, rollout).unwrap());
+        let (train, rollout) = (testing::parts(target, train), testing::parts(target, rollout));
         let knobs: Overrides = knobs.iter().cloned().collect();
         1e3 * step((&train, &Overrides::new()), (&rollout, &knobs), &options).unwrap().sync
     };
@@ -70,8 +62,7 @@ fn weight_sync_transfers_the_weights_of_a_rollout_device() {
 
 #[test]
 fn knobs_of_the_target_apply_to_training_and_rollout() {
-    let library = library();
-    let find = |workload| Parts::find(&library, "h100-sxm-64", workload).unwrap();
+    let find = |workload| testing::parts("h100-sxm-64", workload);
     let (train, rollout) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
     let of = |knobs: Overrides, own: Overrides| step((&train, &knobs), (&rollout, &own), &BASE).unwrap();
     let ten = Overrides::from([(Knob::HourlyUsd, Setting::Number(10.0))]);
@@ -85,8 +76,8 @@ fn knobs_of_the_target_apply_to_training_and_rollout() {
     assert!(capped.rollout > priced.rollout && capped.training > priced.training, "{capped:?}");
 }
 
-fn step_with(library: &Library, train: &[(Knob, f64)], rollout: &[(Knob, f64)], options: &StepOptions) -> Step {
-    let find = |workload| Parts::find(library, "h100-sxm-64", workload).unwrap();
+fn step_with(train: &[(Knob, f64)], rollout: &[(Knob, f64)], options: &StepOptions) -> Step {
+    let find = |workload| testing::parts("h100-sxm-64", workload);
     let knobs = |all: &[(Knob, f64)]| all.iter().map(|(knob, value)| (*knob, Setting::Number(*value))).collect();
     let (trained, rolled) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
     step((&trained, &knobs(train)), (&rolled, &knobs(rollout)), options).unwrap()
@@ -94,22 +85,20 @@ fn step_with(library: &Library, train: &[(Knob, f64)], rollout: &[(Knob, f64)], 
 
 #[test]
 fn accelerators_outside_the_layout_count_as_idle() {
-    let library = library();
-    let part = step_with(&library, &[(Knob::Dp, 8.0)], &[], &BASE);
+    let part = step_with(&[(Knob::Dp, 8.0)], &[], &BASE);
     let least = 7.0 / 8.0 * part.training / part.seconds;
     assert!(part.idle > least && part.idle < least + 0.25, "{part:?}");
     assert!(part.notes.iter().any(|note| note.contains("training uses 8 of 64 accelerators")), "{:?}", part.notes);
-    let rollout = step_with(&library, &[], &[(Knob::Dp, 4.0)], &BASE);
+    let rollout = step_with(&[], &[(Knob::Dp, 4.0)], &BASE);
     assert!(rollout.idle > 0.85, "{rollout:?}");
     assert!(rollout.notes.iter().any(|note| note.contains("the rollout uses 4 of 64")), "{:?}", rollout.notes);
-    assert!(step_with(&library, &[], &[], &BASE).notes.is_empty());
+    assert!(step_with(&[], &[], &BASE).notes.is_empty());
 }
 
 #[test]
 fn last_update_takes_the_time_of_its_own_responses() {
-    let library = library();
     let training = |prompts: u32| {
-        let step = step_with(&library, &[], &[], &StepOptions { prompts: Count::new(prompts), ..BASE });
+        let step = step_with(&[], &[], &StepOptions { prompts: Count::new(prompts), ..BASE });
         (step.training, step.updates, step.notes)
     };
     let (whole, updates, notes) = training(64);
@@ -125,24 +114,22 @@ fn last_update_takes_the_time_of_its_own_responses() {
 
 #[test]
 fn settings_that_a_step_replaces_are_noted() {
-    let library = library();
-    let base = step_with(&library, &[], &[], &BASE);
+    let base = step_with(&[], &[], &BASE);
     for (train, rollout, name) in [
         (None, Some((Knob::Concurrency, 64.0)), "concurrency has no effect"),
         (Some((Knob::Prompt, 8192.0)), None, "prompt has no effect"),
     ] {
-        let changed = step_with(&library, train.as_slice(), rollout.as_slice(), &BASE);
+        let changed = step_with(train.as_slice(), rollout.as_slice(), &BASE);
         assert!(changed.notes.iter().any(|note| note.contains(name)), "{:?}", changed.notes);
         assert_eq!(Step { notes: Vec::new(), ..changed }, base);
     }
-    let limited = step_with(&library, &[], &[(Knob::MaxNumSeqs, 4.0)], &BASE);
+    let limited = step_with(&[], &[(Knob::MaxNumSeqs, 4.0)], &BASE);
     assert!(limited.notes.is_empty() && limited.rollout > base.rollout);
 }
 
 #[test]
 fn every_setting_of_a_step_changes_it() {
-    let library = library();
-    let base = step_of(&library, "h100-sxm-64", &BASE).unwrap();
+    let base = step_of("h100-sxm-64", &BASE).unwrap();
     for changed in [
         StepOptions { prompts: Count::new(256), ..BASE },
         StepOptions { samples: Some(Count::new(16)), ..BASE },
@@ -150,20 +137,19 @@ fn every_setting_of_a_step_changes_it() {
         StepOptions { scorers: Count::new(2), ..BASE },
         StepOptions { rollout_nodes: Some(Count::new(4)), ..BASE },
     ] {
-        assert_ne!(step_of(&library, "h100-sxm-64", &changed).unwrap(), base, "{changed:?}");
+        assert_ne!(step_of("h100-sxm-64", &changed).unwrap(), base, "{changed:?}");
     }
-    let more = step_of(&library, "h100-sxm-64", &StepOptions { prompts: Count::new(256), ..BASE }).unwrap();
+    let more = step_of("h100-sxm-64", &StepOptions { prompts: Count::new(256), ..BASE }).unwrap();
     assert!(more.seconds > base.seconds && more.usd.unwrap() > base.usd.unwrap());
     // Preference optimization has no rollout and no weight transfer.
-    let preferences = step_of(&library, "h100-sxm-8", &StepOptions { samples: None, ..BASE }).unwrap();
+    let preferences = step_of("h100-sxm-8", &StepOptions { samples: None, ..BASE }).unwrap();
     assert_eq!((preferences.rollout, preferences.sync, preferences.sequences), (0.0, 0.0, 256.0));
     assert!(preferences.scoring > 0.0 && preferences.scoring < preferences.training);
 }
 
 #[test]
 fn invalid_post_training_step_is_refused_with_a_reason() {
-    let library = library();
-    let refused = |target, what: &StepOptions| step_of(&library, target, what).unwrap_err().to_string();
+    let refused = |target, what: &StepOptions| step_of(target, what).unwrap_err().to_string();
     assert!(
         refused("h100-sxm-64", &StepOptions { rollout_nodes: Some(Count::new(8)), ..BASE })
             .contains("expected from 1 to 7")
@@ -174,7 +160,7 @@ fn invalid_post_training_step_is_refused_with_a_reason() {
             .contains("without rollouts")
     );
     assert!(refused("rtx-3090-4", &BASE).contains("does not fit"), "{}", refused("rtx-3090-4", &BASE));
-    let find = |workload| Parts::find(&library, "h100-sxm-64", workload).unwrap();
+    let find = |workload| testing::parts("h100-sxm-64", workload);
     let (train, other, serve) = (find("llama3.1-8b-rl-train"), find("llama3.1-70b-serve"), find("llama3.1-8b-serve"));
     let none = Overrides::new();
     let error = |train: &Parts, rollout: &Parts| step((train, &none), (rollout, &none), &BASE).unwrap_err().to_string();
@@ -185,12 +171,11 @@ fn invalid_post_training_step_is_refused_with_a_reason() {
 
 #[test]
 fn fine_tuning_rates_are_within_20_percent_of_published() {
-    let library = library();
     // Tokens/s per accelerator: DGX Cloud benchmarking 25.02, Llama 3 70B on H100 in bf16.
     for (target, workload, nodes, published) in
         [("h100-sxm-64", "llama3-70b-sft", 4.0, 1219.03), ("h100-sxm-8", "llama3-70b-lora", 1.0, 1796.88)]
     {
-        let parts = Parts::find(&library, target, workload).unwrap();
+        let parts = testing::parts(target, workload);
         let nodes = Overrides::from([(Knob::NumNodes, Setting::Number(nodes))]);
         let scenario = Scenario::resolve(&parts, &nodes).unwrap();
         let answer = estimate(&scenario);

@@ -93,25 +93,17 @@ mod tests {
     use crate::engine::estimate;
     use crate::estimate::{MemoryPart, TimePart};
     use crate::knob::{Knob, KnobValues as _, Overrides, assignment};
-    use crate::scenario::{Parts, Scenario};
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+    use crate::scenario::Scenario;
+    use crate::testing;
 
     /// The scenario of a workload on eight H200 with the stated knobs.
-    fn scenario(library: &Library, workload: &str, set: &[&str]) -> Scenario {
-        let parts = Parts::find(library, "h200-sxm-8", workload).unwrap();
-        let mut overrides = Overrides::new();
-        for text in set {
-            let (knob, value) = assignment(text).unwrap();
-            overrides.insert(knob, Knob::parse(knob, &value, &[]).unwrap());
-        }
-        Scenario::resolve(&parts, &overrides).unwrap()
+    fn scenario(workload: &str, set: &[&str]) -> Scenario {
+        testing::scenario("h200-sxm-8", workload, set).1
     }
 
     #[test]
     fn sglang_runs_at_most_48_sequences_with_drafts_unless_stated() {
-        let library = Library::load(&Sources::built_in(), None);
-        let limit = |set: &[&str]| scenario(&library, "llama3.1-70b-serve", set).get(Knob::MaxNumSeqs).to_string();
+        let limit = |set: &[&str]| scenario("llama3.1-70b-serve", set).get(Knob::MaxNumSeqs).to_string();
         let drafts = ["draft_method=eagle3", "draft_tokens=3"];
         let with = |more: &[&'static str]| [&drafts[..], more].concat();
         assert_eq!(limit(&with(&["software=sglang@0.5.10"])), "48");
@@ -123,9 +115,8 @@ mod tests {
 
     #[test]
     fn weights_of_draft_layers_and_models_need_memory() {
-        let library = Library::load(&Sources::built_in(), None);
         let weights = |workload: &str, set: &[&str]| {
-            estimate(&scenario(&library, workload, set)).detail.unwrap().memory.parts.part(MemoryPart::Weights)
+            estimate(&scenario(workload, set)).detail.unwrap().memory.parts.part(MemoryPart::Weights)
         };
         // A layer of DeepSeek-V3 has 11.5 billion weights in fp8, over 8 accelerators.
         let mtp = ["concurrency=4", "draft_method=mtp", "draft_tokens=1"];
@@ -141,9 +132,8 @@ mod tests {
 
     #[test]
     fn a_draft_model_takes_the_steps_of_a_model_of_its_size() {
-        let library = Library::load(&Sources::built_in(), None);
         let tpot = |workload: &str, set: &[&str]| {
-            let parts = Parts::find(&library, "h200-sxm-8", workload).unwrap();
+            let parts = testing::parts("h200-sxm-8", workload);
             let mut overrides = Overrides::new();
             for text in set.iter().chain(&["concurrency=1", "tp=4", "dp=2"]) {
                 let (knob, value) = assignment(text).unwrap();
@@ -175,15 +165,8 @@ mod tests {
 
     #[test]
     fn the_kv_cache_of_a_draft_model_needs_memory() {
-        let library = Library::load(&Sources::built_in(), None);
         let room = |set: &[&str]| {
-            let parts = Parts::find(&library, "h200-sxm-8", "llama3.1-70b-serve").unwrap();
-            let mut overrides = Overrides::new();
-            for text in set {
-                let (knob, value) = assignment(text).unwrap();
-                overrides.insert(knob, Knob::parse(knob, &value, &[]).unwrap());
-            }
-            let scenario = Scenario::resolve(&parts, &overrides).unwrap();
+            let scenario = scenario("llama3.1-70b-serve", set);
             estimate(&scenario).detail.unwrap().serving.unwrap().max_concurrency
         };
         let without = room(&["tp=4"]);

@@ -114,16 +114,13 @@ fn doublings(from: f64, to: f64) -> Vec<f64> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use crate::knob::Overrides;
+
     use crate::scenario::Parts;
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+    use crate::testing;
 
     fn each(check: impl Fn(&Scenario, &Parts, Knob, Option<Axis>)) {
-        let library = Library::load(&Sources::built_in(), None);
         for (target, workload) in [("h100-sxm-8", "llama3.1-70b-serve"), ("NVIDIA_H100_8x_NVLink", "gpt5_1t_train")] {
-            let parts = Parts::find(&library, target, workload).unwrap();
-            let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            let (parts, scenario) = testing::scenario(target, workload, &[]);
             for knob in Knob::all() {
                 check(&scenario, &parts, knob, axis_around(knob, &scenario, parts.fabrics(), 32));
             }

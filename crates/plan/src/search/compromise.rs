@@ -151,17 +151,14 @@ fn doublings(from: f64, to: f64) -> Vec<f64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::knob::Overrides;
+
     use crate::search::{Gauge, figure, optimize};
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+    use crate::testing;
 
     #[test]
     fn every_pareto_front_has_several_non_dominated_points() {
-        let library = Library::load(&Sources::built_in(), None);
         for (target, workload) in [("h100-sxm-8", "llama3.1-70b-serve"), ("h100-sxm-128", "llama3.1-70b-train")] {
-            let parts = Parts::find(&library, target, workload).unwrap();
-            let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            let (parts, scenario) = testing::scenario(target, workload, &[]);
             assert!(Pair::of(&scenario).count() >= 3);
             for pair in Pair::of(&scenario) {
                 let start = pair.start(&scenario, &parts);

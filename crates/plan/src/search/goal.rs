@@ -269,15 +269,12 @@ impl Seeker<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::knob::Overrides;
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+
+    use crate::testing;
 
     #[test]
     fn utilization_is_not_raised_by_slower_runs_nor_cost_lowered_by_less_training() {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
-        let scenario = Scenario::resolve(&parts, &Overrides::default()).unwrap();
+        let (parts, scenario) = testing::scenario("h100-sxm-128", "llama3.1-70b-train", &[]);
         let before = per_accelerator(&crate::engine::estimate(&scenario), &scenario);
         let goal = goal_seek(&scenario, &parts, MetricId::MfuCausal.metric(), 0.55);
         for way in goal.solutions.iter().chain(&goal.closest) {
@@ -300,9 +297,7 @@ mod tests {
 
     #[test]
     fn settings_are_listed_before_traffic_prices_and_hardware() {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, "h200-sxm-8", "llama3.1-70b-serve").unwrap();
-        let scenario = Scenario::resolve(&parts, &Overrides::default()).unwrap();
+        let (parts, scenario) = testing::scenario("h200-sxm-8", "llama3.1-70b-serve", &[]);
         let goal = goal_seek(&scenario, &parts, MetricId::DollarPer1mTokens.metric(), 2.0);
         let names: Vec<&str> = goal.solutions.iter().map(|way| way.lever.name()).collect();
         let place = |name: &str| names.iter().position(|known| *known == name);

@@ -43,20 +43,18 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::knob::Overrides;
-    use crate::scenario::Parts;
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+
+    use crate::testing;
 
     #[test]
     fn mixed_price_kinds_are_noted_until_a_price_basis_is_set() {
-        let library = Library::load(&Sources::built_in(), None);
         let of = |target: &str, basis: Option<&str>| {
-            let parts = Parts::find(&library, target, "llama3.1-8b-serve").unwrap();
+            let parts = testing::parts(target, "llama3.1-8b-serve");
             let chosen = basis.map(|basis| (Knob::PriceBasis, Setting::Choice(basis.into())));
             Scenario::resolve(&parts, &chosen.into_iter().collect::<Overrides>()).unwrap()
         };
         let mixed = |basis| {
-            let all = library.targets().iter().filter(|target| target.accelerator.is_some());
+            let all = testing::LIBRARY.targets().iter().filter(|target| target.accelerator.is_some());
             let all: Vec<Scenario> = all.map(|target| of(&target.name, basis)).collect();
             mixed_prices(&all)
         };

@@ -297,18 +297,15 @@ fn change(before: f64, after: f64) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::knob::Overrides;
+
     use crate::search::figure;
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+    use crate::testing;
 
     /// On Hopper, the rate of large GEMMs is limited by power; on Ampere by the peak rate, and there is no note.
     #[test]
     fn peak_flops_has_no_swing_and_a_note_where_power_is_the_limit() {
-        let library = Library::load(&Sources::built_in(), None);
         for (target, limited) in [("h100-sxm-8", true), ("a100-sxm-80gb-8", false)] {
-            let parts = Parts::find(&library, target, "llama3.1-8b-train").unwrap();
-            let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            let (parts, scenario) = testing::scenario(target, "llama3.1-8b-train", &[]);
             let tornado = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
             let moves = |hardware| tornado.swings.iter().any(|swing| swing.lever == Lever::Hardware(hardware));
             assert_eq!((moves(Hardware::Power), moves(Hardware::PeakFlops)), (limited, !limited), "{target}");
@@ -319,10 +316,8 @@ mod tests {
     /// Weights with 7.2 bits and KV caches in TF32 do not exist.
     #[test]
     fn sensitivity_moves_formats_to_the_next_supported_size() {
-        let library = Library::load(&Sources::built_in(), None);
         let moves = |target: &str, settings: &[(Knob, &str)], knob: Knob| {
-            let parts = Parts::find(&library, target, "llama3.1-70b-serve").unwrap();
-            let mut scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            let (parts, mut scenario) = testing::scenario(target, "llama3.1-70b-serve", &[]);
             for (knob, text) in settings {
                 scenario.set(*knob, &knob.parse(text, parts.fabrics()).unwrap(), &parts).unwrap();
             }
@@ -350,9 +345,7 @@ mod tests {
 
     #[test]
     fn price_swing_affects_cost_but_not_throughput() {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, "NVIDIA_H100_8x_NVLink", "gpt5_1t_inference").unwrap();
-        let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        let (parts, scenario) = testing::scenario("NVIDIA_H100_8x_NVLink", "gpt5_1t_inference", &[]);
         let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap());
         let price = cost.swings.iter().find(|swing| swing.lever == Lever::Hardware(Hardware::Price)).unwrap();
         assert!(cost.better(price.down.as_ref().unwrap()) && !cost.better(price.up.as_ref().unwrap()));

@@ -293,15 +293,11 @@ impl Space {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::knob::Overrides;
-    use crate::scenario::Parts;
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+
+    use crate::testing;
 
     fn numbers(text: &str) -> Result<Vec<f64>, SpaceError> {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, "NVIDIA_H100_8x_NVLink", "gpt5_1t_inference").unwrap();
-        let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        let (parts, scenario) = testing::scenario("NVIDIA_H100_8x_NVLink", "gpt5_1t_inference", &[]);
         let axis = Axis::parse(text, &scenario, parts.fabrics())?;
         Ok(axis
             .values

@@ -303,15 +303,12 @@ mod tests {
 
     use super::*;
     use crate::engine::estimate;
-    use crate::knob::{Knob, Overrides, Setting};
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+    use crate::knob::{Knob, Setting};
+    use crate::testing;
 
     fn sweep() -> Sweep {
-        let library = Library::load(&Sources::built_in(), None);
         let contenders = ["NVIDIA_H100_8x_NVLink", "GROQ_LPU_NODE"].map(|target| {
-            let parts = Parts::find(&library, target, "gpt5_1t_inference").unwrap();
-            let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+            let (parts, scenario) = testing::scenario(target, "gpt5_1t_inference", &[]);
             (parts, scenario)
         });
         let many = (1..=1500).map(f64::from);
@@ -352,9 +349,7 @@ mod tests {
 
     #[test]
     fn training_sweep_matches_single_estimates_for_any_axis_order() {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, "h100-sxm-128", "llama3.1-70b-train").unwrap();
-        let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        let (parts, scenario) = testing::scenario("h100-sxm-128", "llama3.1-70b-train", &[]);
         let axes = [
             Axis::of(Knob::Tp, [1.0, 4.0, 8.0]),
             Axis::of(Knob::Pue, [1.1, 1.2]),

@@ -146,12 +146,11 @@ fn read_options(file: &Arc<str>, block: &Node, diagnostics: &mut Diagnostics) ->
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use atlas_document::Sources;
+    use crate::testing;
 
     fn read(text: &str) -> (Option<Config>, Vec<String>) {
         let mut diagnostics = Diagnostics::new();
-        let library = Library::load(&Sources::built_in(), None);
-        let config = Config::read(&"c.yaml".into(), text, &library, &mut diagnostics);
+        let config = Config::read(&"c.yaml".into(), text, &testing::LIBRARY, &mut diagnostics);
         (config, diagnostics.iter().map(ToString::to_string).collect())
     }
 

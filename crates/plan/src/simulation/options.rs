@@ -298,9 +298,9 @@ mod tests {
     use super::*;
     use crate::engine::answer;
     use crate::knob::{Knob, Overrides, Setting};
-    use crate::scenario::Parts;
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+
+    use crate::testing;
+
     use atlas_sim::kernel::Distribution;
 
     fn command() -> clap::Command {
@@ -328,8 +328,7 @@ mod tests {
 
     #[test]
     fn simulated_output_lengths_do_not_exceed_generate_max() {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
+        let parts = testing::parts("h100-sxm-8", "llama3.1-70b-serve");
         let knobs = [(Knob::GenerateCv, Setting::Number(1.0)), (Knob::GenerateMax, Setting::Number(1200.0))];
         let scenario = Scenario::resolve(&parts, &Overrides::from(knobs)).unwrap();
         let expected = Distribution::clipped_log_normal(1024.0, 1.0, 1200.0);

@@ -74,18 +74,15 @@ mod tests {
     use super::RULES;
     use crate::advice::{Objective, advise};
     use crate::engine::estimate;
-    use crate::knob::{KnobValues as _, Overrides, assignment};
-    use crate::scenario::{Parts, Scenario};
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+
+    use crate::scenario::Scenario;
+    use crate::testing;
 
     #[test]
     fn wide_ep_across_nodes_is_advised_deepep_and_eplb() {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, "h100-sxm-64", "deepseek-v3-serve").unwrap();
+        let parts = testing::parts("h100-sxm-64", "deepseek-v3-serve");
         let of = |set: &[&str]| {
-            let set = set.iter().map(|text| assignment(text).unwrap());
-            let set: Overrides = set.map(|(knob, value)| (knob, knob.parse(&value, &[]).unwrap())).collect();
+            let set = testing::overrides(set);
             let scenario = Scenario::resolve(&parts, &set).unwrap();
             let advice = advise(&scenario, &parts, &estimate(&scenario), Objective::Throughput);
             let own = advice.iter().filter(|one| RULES.iter().any(|rule| rule.name == one.rule.name));

@@ -151,10 +151,8 @@ mod tests {
     use crate::advice::{Advice, Objective, advise};
     use crate::engine::estimate;
     use crate::estimate::Estimate;
-    use crate::knob::{KnobValues as _, Overrides, assignment};
-    use crate::scenario::{Parts, Scenario};
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+
+    use crate::testing;
 
     fn tokens_and_firsts(estimate: &Estimate) -> (f64, f64) {
         let serving = estimate.detail.unwrap().serving.unwrap();
@@ -163,11 +161,7 @@ mod tests {
 
     /// TPOT and TTFT before and after separating the pools, if that is advised.
     fn apart(workload: &str, set: &[&str]) -> Option<((f64, f64), (f64, f64))> {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, "h100-sxm-64", workload).unwrap();
-        let set = set.iter().map(|text| assignment(text).unwrap());
-        let set: Overrides = set.map(|(knob, value)| (knob, knob.parse(&value, &[]).unwrap())).collect();
-        let mut scenario = Scenario::resolve(&parts, &set).unwrap();
+        let (parts, mut scenario) = testing::scenario("h100-sxm-64", workload, set);
         let before = estimate(&scenario);
         let all = advise(&scenario, &parts, &before, Objective::Latency);
         let of_pools = |advice: &&Advice| advice.rule.name == "disaggregate prefill and decode";

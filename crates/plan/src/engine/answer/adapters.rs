@@ -3,19 +3,13 @@
 
 use crate::engine::estimate;
 use crate::estimate::{Estimate, MemoryPart, Verdict};
-use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
-use crate::scenario::{Parts, Scenario};
-use atlas_config::library::Library;
-use atlas_document::Sources;
+use crate::knob::{Knob, KnobValues as _, Setting};
+use crate::scenario::Scenario;
+use crate::testing;
 
 fn answered(target: &str, workload: &str, set: &[&str]) -> Estimate {
-    let library = Library::load(&Sources::built_in(), None);
-    let parts = Parts::find(&library, target, workload).unwrap();
-    let mut overrides = Overrides::new();
-    for text in set {
-        let (knob, value) = assignment(text).unwrap();
-        overrides.insert(knob, knob.parse(&value, &[]).unwrap());
-    }
+    let parts = testing::parts(target, workload);
+    let overrides = testing::overrides(set);
     estimate(&Scenario::resolve(&parts, &overrides).unwrap())
 }
 
@@ -95,9 +89,8 @@ fn frozen_weights_take_the_stated_bits() {
 
 #[test]
 fn checkpoints_of_adapters_are_not_checkpoints_of_the_model() {
-    let library = Library::load(&Sources::built_in(), None);
     let written = |set: &[(Knob, &str)]| {
-        let parts = Parts::find(&library, "h100-sxm-8", "llama3-70b-qlora").unwrap();
+        let parts = testing::parts("h100-sxm-8", "llama3-70b-qlora");
         let set = set.iter().map(|(knob, word)| (*knob, knob.parse(word, &[]).unwrap())).collect();
         match Scenario::resolve(&parts, &set).unwrap().get(Knob::Checkpoint) {
             Setting::Number(seconds) => seconds,

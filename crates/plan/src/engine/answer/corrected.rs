@@ -201,15 +201,13 @@ mod tests {
     use crate::scenario::Parts;
     use crate::search::optimize::Problem;
     use crate::search::{Axis, Gauge, Space, optimize};
+    use crate::testing;
     use atlas_config::Corrections;
     use atlas_config::corrections::{Configuration, Correction, Factor};
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
 
     #[test]
     fn layouts_do_not_win_a_search_by_not_having_been_measured() {
-        let library = Library::load(&Sources::built_in(), None);
-        let mut parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();
+        let mut parts = testing::parts("h100-sxm-8", "llama3.1-8b-train");
         let best = |parts: &Parts| {
             let start = Scenario::resolve(parts, &Overrides::default()).unwrap();
             let axes =
@@ -247,8 +245,7 @@ mod tests {
 
     #[test]
     fn calibrated_latency_of_requests_follows_from_calibrated_ttft_and_tpot() {
-        let library = Library::load(&Sources::built_in(), None);
-        let mut parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
+        let mut parts = testing::parts("h100-sxm-8", "llama3.1-70b-serve");
         let accelerator: Arc<str> = (*parts.accelerator.as_ref().unwrap().id).into();
         for spread in [1.0, 4.0] {
             let overrides = Overrides::from([(Knob::GenerateSpread, Setting::Number(spread))]);

@@ -3,11 +3,9 @@
 
 use crate::engine::estimate;
 use crate::estimate::{Estimate, MemoryPart, Verdict};
-use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
-use crate::scenario::{Parts, Scenario};
-use atlas_config::library::Library;
+use crate::scenario::Scenario;
+use crate::testing;
 use atlas_core::plan::Engine;
-use atlas_document::Sources;
 use atlas_perf::serving::latency::Spread;
 
 fn answered(engine: Engine, workload: &str, set: &[&str]) -> Estimate {
@@ -17,13 +15,8 @@ fn answered(engine: Engine, workload: &str, set: &[&str]) -> Estimate {
 }
 
 fn attempted(engine: Engine, workload: &str, set: &[&str]) -> Estimate {
-    let library = Library::load(&Sources::built_in(), None);
-    let parts = Parts::find(&library, "h100-sxm-8", workload).unwrap();
-    let mut overrides = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
-    for text in set {
-        let (knob, value) = assignment(text).unwrap();
-        overrides.insert(knob, knob.parse(&value, &[]).unwrap());
-    }
+    let parts = testing::parts("h100-sxm-8", workload);
+    let overrides = testing::with_engine(engine, set);
     estimate(&Scenario::resolve(&parts, &overrides).unwrap())
 }
 

@@ -3,26 +3,17 @@
 
 use crate::engine::estimate;
 use crate::estimate::{Detail, Estimate, MemoryPart, TimePart, Verdict};
-use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
-use crate::scenario::{Parts, Scenario};
-use atlas_config::library::Library;
+use crate::scenario::Scenario;
+use crate::testing;
 use atlas_core::plan::Engine;
-use atlas_document::Sources;
-use std::sync::LazyLock;
-
-static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::load(&Sources::built_in(), None));
 
 fn resolved(engine: Engine, workload: &str, set: &[&str]) -> Result<Scenario, String> {
     resolved_on("h100-sxm-8", engine, workload, set)
 }
 
 fn resolved_on(target: &str, engine: Engine, workload: &str, set: &[&str]) -> Result<Scenario, String> {
-    let parts = Parts::find(&LIBRARY, target, workload).unwrap();
-    let mut overrides = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
-    for text in set {
-        let (knob, value) = assignment(text).unwrap();
-        overrides.insert(knob, knob.parse(&value, &[]).unwrap());
-    }
+    let parts = testing::parts(target, workload);
+    let overrides = testing::with_engine(engine, set);
     Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())
 }
 

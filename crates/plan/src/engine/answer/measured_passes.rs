@@ -4,15 +4,12 @@
 
 use crate::engine::estimate;
 use crate::estimate::{Detail, TimePart};
-use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
 use crate::scenario::{Parts, Scenario};
-use atlas_config::library::Library;
+use crate::testing;
 use atlas_config::{Target, Workload};
 use atlas_core::plan::Engine;
-use atlas_document::{Diagnostics, Node, Sources};
-use std::sync::{Arc, LazyLock};
-
-static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::load(&Sources::built_in(), None));
+use atlas_document::{Diagnostics, Node};
+use std::sync::Arc;
 
 const TARGET: &str = "
 - name: here
@@ -51,12 +48,9 @@ fn detail(workload: &str, set: &[String]) -> Detail {
     let mut problems = Diagnostics::new();
     let target = Target::decode(&"here.yaml".into(), &entry(TARGET), &mut problems).unwrap();
     let workload = Workload::decode(&"here.yaml".into(), &entry(workload), &mut problems).unwrap();
-    let parts = Parts::of(&LIBRARY, &Arc::new(target), &Arc::new(workload)).unwrap();
-    let mut overrides = Overrides::from([(Knob::Engine, Setting::Choice(Engine::Analytical.name().into()))]);
-    for text in set {
-        let (knob, value) = assignment(text).unwrap();
-        overrides.insert(knob, knob.parse(&value, &[]).unwrap());
-    }
+    let parts = Parts::of(&testing::LIBRARY, &Arc::new(target), &Arc::new(workload)).unwrap();
+    let set: Vec<&str> = set.iter().map(String::as_str).collect();
+    let overrides = testing::with_engine(Engine::Analytical, &set);
     estimate(&Scenario::resolve(&parts, &overrides).unwrap()).detail.unwrap()
 }
 

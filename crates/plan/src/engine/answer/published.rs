@@ -2,21 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::estimate;
-use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
-use crate::scenario::{Parts, Scenario};
-use atlas_config::library::Library;
+use crate::scenario::Scenario;
+use crate::testing;
 use atlas_core::plan::Engine;
-use atlas_document::Sources;
 
 /// Tokens per second according to `engine`: output tokens, or including prompts.
 fn answered(engine: Engine, target: &str, set: &[&str], prompts: bool) -> f64 {
-    let library = Library::load(&Sources::built_in(), None);
-    let parts = Parts::find(&library, target, "deepseek-v3-wide-ep").unwrap();
-    let mut overrides = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
-    for text in set {
-        let (knob, value) = assignment(text).unwrap();
-        overrides.insert(knob, knob.parse(&value, &[]).unwrap());
-    }
+    let parts = testing::parts(target, "deepseek-v3-wide-ep");
+    let overrides = testing::with_engine(engine, set);
     let scenario = Scenario::resolve(&parts, &overrides).unwrap();
     let detail = estimate(&scenario).detail.unwrap();
     assert!(detail.verdict.fits(), "{target} {set:?}: {}", detail.verdict.describe());

@@ -2,12 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::engine::estimate;
-use crate::knob::{Knob, Overrides, Setting};
 use crate::scenario::{Parts, Scenario};
-use atlas_config::library::Library;
+use crate::testing;
 use atlas_config::{Target, Workload};
 use atlas_core::plan::Engine;
-use atlas_document::{Diagnostics, Node, Sources};
+use atlas_document::{Diagnostics, Node};
 use std::sync::Arc;
 
 /// 12 nodes of 8 A100 40 GB.
@@ -42,12 +41,11 @@ fn entry(text: &str) -> Node {
 
 /// Model TFLOP/s per accelerator.
 fn teraflops(workload: &str) -> f64 {
-    let (library, mut problems) = (Library::load(&Sources::built_in(), None), Diagnostics::new());
+    let mut problems = Diagnostics::new();
     let target = Target::decode(&"here.yaml".into(), &entry(TARGET), &mut problems).unwrap();
     let workload = Workload::decode(&"here.yaml".into(), &entry(workload), &mut problems).unwrap();
-    let parts = Parts::of(&library, &Arc::new(target), &Arc::new(workload)).unwrap();
-    let engine = Setting::Choice(Engine::Analytical.name().into());
-    let answer = estimate(&Scenario::resolve(&parts, &Overrides::from([(Knob::Engine, engine)])).unwrap());
+    let parts = Parts::of(&testing::LIBRARY, &Arc::new(target), &Arc::new(workload)).unwrap();
+    let answer = estimate(&Scenario::resolve(&parts, &testing::with_engine(Engine::Analytical, &[])).unwrap());
     312.0 * answer.detail.unwrap().training.unwrap().mfu_causal
 }
 

@@ -3,32 +3,23 @@
 
 use crate::engine::{estimate, notes};
 use crate::estimate::{Estimate, MemoryPart, MetricId, Serving, TimePart, Verdict};
-use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
-use crate::scenario::{Parts, Scenario};
-use atlas_config::library::Library;
+use crate::knob::{Knob, Setting};
+use crate::scenario::Scenario;
+use crate::testing;
 use atlas_core::plan::{Engine, Format};
-use atlas_document::Sources;
 use atlas_perf::serving::HostOverlap;
 use atlas_perf::traits::ExpertProducts;
 
-fn library() -> Library {
-    Library::load(&Sources::built_in(), None)
-}
-
-fn answered(library: &Library, engine: Engine, pair: (&str, &str), set: &[&str]) -> (Scenario, Estimate) {
-    let parts = Parts::find(library, pair.0, pair.1).unwrap();
-    let mut overrides = Overrides::from([(Knob::Engine, Setting::Choice(engine.name().into()))]);
-    for text in set {
-        let (knob, value) = assignment(text).unwrap();
-        overrides.insert(knob, knob.parse(&value, &[]).unwrap());
-    }
+fn answered(engine: Engine, pair: (&str, &str), set: &[&str]) -> (Scenario, Estimate) {
+    let parts = testing::parts(pair.0, pair.1);
+    let overrides = testing::with_engine(engine, set);
     let scenario = Scenario::resolve(&parts, &overrides).unwrap();
     let estimate = estimate(&scenario);
     (scenario, estimate)
 }
 
-fn serving(library: &Library, engine: Engine, pair: (&str, &str), set: &[&str]) -> (Estimate, Serving) {
-    let (_, estimate) = answered(library, engine, pair, set);
+fn serving(engine: Engine, pair: (&str, &str), set: &[&str]) -> (Estimate, Serving) {
+    let (_, estimate) = answered(engine, pair, set);
     let serving = estimate.detail.unwrap().serving.unwrap();
     (estimate, serving)
 }
@@ -39,7 +30,6 @@ fn near(a: f64, b: f64, share: f64) -> bool {
 
 #[test]
 fn closed_form_and_events_agree_within_the_interval_on_shipped_pairs() {
-    let library = library();
     for pair in [
         ("h100-sxm-8", "llama3.1-8b-serve"),
         ("l40s-8", "llama3.1-8b-serve"),
@@ -57,8 +47,8 @@ fn closed_form_and_events_agree_within_the_interval_on_shipped_pairs() {
         ("h100-sxm-8", "gpt-oss-120b-serve"),
         ("b200-8", "gpt-oss-120b-serve"),
     ] {
-        let (closed, described) = serving(&library, Engine::Analytical, pair, &[]);
-        let (events, seen) = serving(&library, Engine::Event, pair, &[]);
+        let (closed, described) = serving(Engine::Analytical, pair, &[]);
+        let (events, seen) = serving(Engine::Event, pair, &[]);
         let (rate, simulated) = (closed.total.tokens_per_sec, events.total.tokens_per_sec);
         // Simulated requests of equal length stay in lockstep and share the launches of their prompts, which limit
         // DeepSeek on MI300X. The closed form assumes that half of them are mixed.
@@ -74,13 +64,12 @@ fn closed_form_and_events_agree_within_the_interval_on_shipped_pairs() {
 
 #[test]
 fn closed_form_and_events_agree_on_token_times_up_to_saturation() {
-    let library = library();
     let pair = ("h200-sxm-8", "llama3.1-70b-serve");
-    let capacity = serving(&library, Engine::Analytical, pair, &["request_rate=1"]).1.capacity_requests_per_sec;
+    let capacity = serving(Engine::Analytical, pair, &["request_rate=1"]).1.capacity_requests_per_sec;
     for load in [0.2, 0.5, 0.8, 0.9, 0.95] {
         let rate = format!("request_rate={}", load * capacity);
-        let closed = serving(&library, Engine::Analytical, pair, &[&rate]).1;
-        let events = serving(&library, Engine::Event, pair, &[&rate]).1;
+        let closed = serving(Engine::Analytical, pair, &[&rate]).1;
+        let events = serving(Engine::Event, pair, &[&rate]).1;
         let (tpot, each) = (closed.tpot_ms.mean, events.tpot_ms.mean);
         assert!(near(tpot, each, 0.15), "{load} of capacity: TPOT {tpot} and {each} ms");
     }
@@ -88,12 +77,11 @@ fn closed_form_and_events_agree_on_token_times_up_to_saturation() {
 
 #[test]
 fn open_load_with_concurrency_caps_requests_in_flight() {
-    let library = library();
     let pair = ("h200-sxm-8", "llama3.1-70b-serve");
     let capped = ["load=open", "concurrency=32", "request_rate=6"];
-    let closed = serving(&library, Engine::Analytical, pair, &capped);
-    let events = serving(&library, Engine::Event, pair, &capped);
-    let open = serving(&library, Engine::Analytical, pair, &["load=open", "request_rate=6"]);
+    let closed = serving(Engine::Analytical, pair, &capped);
+    let events = serving(Engine::Event, pair, &capped);
+    let open = serving(Engine::Analytical, pair, &["load=open", "request_rate=6"]);
     for (described, which) in [(&closed.1, "closed form"), (&events.1, "events")] {
         assert!(2.0 * described.batch <= 32.5, "{which}: {} sequences on each of two replicas", described.batch);
         assert!(described.requests_per_sec < 0.6 * open.1.requests_per_sec, "{which}: {}", described.requests_per_sec);
@@ -106,18 +94,17 @@ fn open_load_with_concurrency_caps_requests_in_flight() {
     assert!(near(closed.0.total.tokens_per_sec, events.0.total.tokens_per_sec, 0.05));
     // Below the limit nothing is held back.
     let few = ["load=open", "concurrency=256", "request_rate=2"];
-    let free = serving(&library, Engine::Analytical, pair, &few);
+    let free = serving(Engine::Analytical, pair, &few);
     assert!(near(free.1.requests_per_sec, 2.0, 1e-9));
-    let (scenario, estimate) = answered(&library, Engine::Analytical, pair, &capped);
+    let (scenario, estimate) = answered(Engine::Analytical, pair, &capped);
     let described = notes::notes(&scenario, &estimate);
     assert!(described.iter().any(|note| note.contains("held back")), "{described:?}");
 }
 
 #[test]
 fn replicas_without_a_request_draw_idle_power() {
-    let library = library();
     let pair = ("h100-sxm-8", "llama3.1-8b-serve");
-    let watts = |engine, set: &[&str]| answered(&library, engine, pair, set).1.total.node_power_w;
+    let watts = |engine, set: &[&str]| answered(engine, pair, set).1.total.node_power_w;
     let one = ["concurrency=1"];
     let (closed, events) = (watts(Engine::Analytical, &one), watts(Engine::Event, &one));
     assert!(near(closed, events, 0.02), "{closed} and {events} W");
@@ -126,7 +113,6 @@ fn replicas_without_a_request_draw_idle_power() {
 
 #[test]
 fn unsupported_settings_are_refused_with_the_reason() {
-    let library = library();
     for (pair, set, expected) in [
         (("v100-sxm-8", "llama3.1-8b-serve"), &["precision=fp8"][..], "the software has no kernels for fp8"),
         (
@@ -146,21 +132,19 @@ fn unsupported_settings_are_refused_with_the_reason() {
         (("h100-sxm-8", "llama3.1-70b-serve"), &["prefill_accelerators=2"], "a replica needs 4"),
         (("h200-sxm-8", "deepseek-v3-serve"), &["prefill_accelerators=4"], "a replica needs 8"),
     ] {
-        let (_, estimate) = answered(&library, Engine::Analytical, pair, set);
+        let (_, estimate) = answered(Engine::Analytical, pair, set);
         let described = estimate.detail.unwrap().verdict.describe();
         assert!(described.contains(expected), "{pair:?} {set:?}: {described}");
     }
     // Weights alone may be in a narrow format: they are unpacked.
-    let (_, estimate) =
-        answered(&library, Engine::Analytical, ("a100-sxm-80gb-8", "llama3.1-8b-serve"), &["precision=fp8"]);
+    let (_, estimate) = answered(Engine::Analytical, ("a100-sxm-80gb-8", "llama3.1-8b-serve"), &["precision=fp8"]);
     assert_eq!(estimate.detail.unwrap().verdict, Verdict::Fits);
 }
 
 #[test]
 fn sequences_of_separate_pools_are_simulated_on_the_decode_replicas() {
-    let library = library();
     let pair = ("h100-sxm-8", "llama3.1-70b-serve");
-    let cache = |engine| serving(&library, engine, pair, &["prefill_accelerators=4"]).0.detail.unwrap().memory;
+    let cache = |engine| serving(engine, pair, &["prefill_accelerators=4"]).0.detail.unwrap().memory;
     let [closed, events] = [Engine::Analytical, Engine::Event].map(cache);
     let [closed, events] = [closed, events].map(|memory| memory.parts.part(MemoryPart::KvCache));
     assert!(near(closed, events, 0.03), "{closed} {events}");
@@ -168,9 +152,8 @@ fn sequences_of_separate_pools_are_simulated_on_the_decode_replicas() {
 
 #[test]
 fn burst_load_is_simulated_as_burst_arrivals() {
-    let library = library();
     let ttft = |set: &[&str]| {
-        let (_, estimate) = answered(&library, Engine::Event, ("h100-sxm-8", "llama3.1-8b-serve"), set);
+        let (_, estimate) = answered(Engine::Event, ("h100-sxm-8", "llama3.1-8b-serve"), set);
         estimate.detail.unwrap().serving.unwrap().ttft_ms.mean
     };
     let backlog = ttft(&["load=burst", "run_requests=512"]);
@@ -181,8 +164,7 @@ fn burst_load_is_simulated_as_burst_arrivals() {
 
 #[test]
 fn fp16_replaces_bf16_on_v100_with_a_note() {
-    let library = library();
-    let (scenario, estimate) = answered(&library, Engine::Analytical, ("v100-sxm-8", "llama3.1-8b-serve"), &[]);
+    let (scenario, estimate) = answered(Engine::Analytical, ("v100-sxm-8", "llama3.1-8b-serve"), &[]);
     assert_eq!(scenario.get(Knob::Precision), Setting::Choice("fp16".into()));
     assert!(estimate.total.tokens_per_sec > 100.0);
     let described = notes::notes(&scenario, &estimate);
@@ -191,9 +173,8 @@ fn fp16_replaces_bf16_on_v100_with_a_note() {
 
 #[test]
 fn mfu_above_the_best_published_is_noted() {
-    let library = library();
     let described = |pair, set: &[&str]| {
-        let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
+        let (scenario, estimate) = answered(Engine::Analytical, pair, set);
         (estimate.detail.unwrap().training.unwrap(), notes::notes(&scenario, &estimate).join("\n"))
     };
     let (_, apple) = described(("m3-ultra-1", "llama3.1-8b-train"), &["precision=fp16"]);
@@ -219,9 +200,8 @@ fn mfu_above_the_best_published_is_noted() {
 
 #[test]
 fn unsupported_vendor_software_pair_is_noted() {
-    let library = library();
     let says = |pair, set: &[&str]| {
-        let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
+        let (scenario, estimate) = answered(Engine::Analytical, pair, set);
         notes::notes(&scenario, &estimate).iter().any(|note| note.contains("the estimate assumes equivalent software"))
     };
     assert!(says(("tpu-v5p-128", "llama3.1-70b-train"), &["software=megatron-core"]));
@@ -234,12 +214,11 @@ fn unsupported_vendor_software_pair_is_noted() {
 
 #[test]
 fn fused_all_reduce_norm_lowers_tpot_only_for_moe_tp_within_a_node() {
-    let library = library();
     let gain = |target: &str, workload: &str, set: &[&str]| {
         let of = |release: &str| {
             let software = format!("software=sglang@{release}");
             let set = [&["concurrency=1", software.as_str()], set].concat();
-            serving(&library, Engine::Analytical, (target, workload), &set).1.tpot_ms.mean
+            serving(Engine::Analytical, (target, workload), &set).1.tpot_ms.mean
         };
         of("0.5.6") / of("0.5.8")
     };
@@ -258,10 +237,9 @@ fn fused_all_reduce_norm_lowers_tpot_only_for_moe_tp_within_a_node() {
 
 #[test]
 fn experts_run_in_triton_where_the_software_has_no_compiled_kernel_for_their_format() {
-    let library = library();
     let experts = |target: &str, set: &[&str]| {
         let pair = (target, "deepseek-v3-serve");
-        answered(&library, Engine::Analytical, pair, set).0.base.serving_defaults.expert_products
+        answered(Engine::Analytical, pair, set).0.base.serving_defaults.expert_products
     };
     let [triton, grouped] = [ExpertProducts::Triton, ExpertProducts::Grouped];
     for (target, software, precision, expected) in [
@@ -283,10 +261,9 @@ fn experts_run_in_triton_where_the_software_has_no_compiled_kernel_for_their_for
 
 #[test]
 fn superchips_offload_over_their_own_link_and_memory() {
-    let library = library();
     let time = |target, workload| {
         let set = ["software=deepspeed", "cpu_offload=optimizer", "tp=1", "pp=1", "global=64"];
-        let (_, estimate) = answered(&library, Engine::Analytical, (target, workload), &set);
+        let (_, estimate) = answered(Engine::Analytical, (target, workload), &set);
         let detail = estimate.detail.unwrap();
         (detail.time.part(TimePart::Offload), detail.verdict)
     };
@@ -299,12 +276,11 @@ fn superchips_offload_over_their_own_link_and_memory() {
 
 #[test]
 fn a_conversation_has_one_request_in_flight() {
-    let library = library();
     let pair = ("h200-sxm-8", "llama3.1-70b-serve");
     let talk = ["turns=4", "prompt=4096", "generate=256", "conversations=2"];
     for engine in [Engine::Analytical, Engine::Event] {
         let rate = |more: &str| {
-            let (scenario, estimate) = answered(&library, engine, pair, &[&talk[..], &[more]].concat());
+            let (scenario, estimate) = answered(engine, pair, &[&talk[..], &[more]].concat());
             (estimate.total.tokens_per_sec, notes::notes(&scenario, &estimate))
         };
         let (two, none) = rate("concurrency=2");
@@ -317,19 +293,17 @@ fn a_conversation_has_one_request_in_flight() {
 
 #[test]
 fn encoders_have_no_figures_of_generation() {
-    let library = library();
     let of_generation = [MetricId::MaxConcurrency, MetricId::TpotMs, MetricId::ItlP99Ms, MetricId::TokensPerSecPerUser];
     for (workload, generates) in [("bge-large-embed", false), ("llama3.1-8b-serve", true)] {
-        let (scenario, _) = answered(&library, Engine::Analytical, ("h100-sxm-8", workload), &[]);
+        let (scenario, _) = answered(Engine::Analytical, ("h100-sxm-8", workload), &[]);
         assert!(of_generation.iter().all(|id| id.metric().applies_to(&scenario) == generates), "{workload}");
     }
 }
 
 #[test]
 fn a_checkpoint_with_quantized_weights_keeps_their_format_in_the_workload_of_another_model() {
-    let library = library();
     let format = |workload: &str| {
-        let (scenario, _) = answered(&library, Engine::Analytical, ("h100-sxm-8", workload), &[]);
+        let (scenario, _) = answered(Engine::Analytical, ("h100-sxm-8", workload), &[]);
         scenario.format(&scenario.base)
     };
     assert_eq!(format("llama3.1-8b-serve:model=gpt-oss-20b"), Format::Fp4);
@@ -340,10 +314,9 @@ fn a_checkpoint_with_quantized_weights_keeps_their_format_in_the_workload_of_ano
 
 #[test]
 fn vllm_unpacks_int8_weights_on_blackwell() {
-    let library = library();
     let compute = |target: &str| {
         let set = ["precision=int8", "software=vllm"];
-        let (scenario, _) = answered(&library, Engine::Analytical, (target, "llama3.1-8b-serve"), &set);
+        let (scenario, _) = answered(Engine::Analytical, (target, "llama3.1-8b-serve"), &set);
         scenario.compute(&scenario.base)
     };
     assert_eq!(["h100-sxm-8", "l40s-8"].map(compute), [Format::Int8; 2]);
@@ -352,10 +325,9 @@ fn vllm_unpacks_int8_weights_on_blackwell() {
 
 #[test]
 fn nvfp4_is_refused_where_matrix_units_apply_only_mx_scales() {
-    let library = library();
     for workload in ["llama3.1-70b-serve", "llama3.1-8b-train"] {
         let verdict = |target: &str, format: &str| {
-            let (_, estimate) = answered(&library, Engine::Analytical, (target, workload), &[format]);
+            let (_, estimate) = answered(Engine::Analytical, (target, workload), &[format]);
             estimate.detail.unwrap().verdict
         };
         let refused = Verdict::Format { format: "nvfp4", instead: "mxfp4" };
@@ -370,12 +342,11 @@ fn nvfp4_is_refused_where_matrix_units_apply_only_mx_scales() {
 
 #[test]
 fn littles_law_holds_for_few_long_prompts_in_a_pipeline() {
-    let library = library();
     for concurrency in [1.0, 2.0, 4.0] {
         let in_flight = format!("concurrency={concurrency}");
         let set = ["tp=4", "pp=2", "prompt=16384", "generate=128", &in_flight];
         let rates = [Engine::Analytical, Engine::Event].map(|engine| {
-            let (_, seen) = serving(&library, engine, ("h100-sxm-8", "llama3.1-70b-serve"), &set);
+            let (_, seen) = serving(engine, ("h100-sxm-8", "llama3.1-70b-serve"), &set);
             let found = seen.requests_per_sec * seen.e2e_ms.mean / 1000.0;
             assert!(found < 1.03 * concurrency, "{}: {found} of {concurrency}", engine.name());
             seen.requests_per_sec
@@ -386,9 +357,8 @@ fn littles_law_holds_for_few_long_prompts_in_a_pipeline() {
 
 #[test]
 fn expert_ranks_beyond_the_replica_are_noted() {
-    let library = library();
     let noted = |pair, set: &[&str]| {
-        let (scenario, estimate) = answered(&library, Engine::Analytical, pair, set);
+        let (scenario, estimate) = answered(Engine::Analytical, pair, set);
         notes::notes(&scenario, &estimate).iter().any(|note| note.starts_with("ep "))
     };
     assert!(noted(("b200-8", "deepseek-v3-serve"), &["tp=8", "ep=64"]));
@@ -399,11 +369,10 @@ fn expert_ranks_beyond_the_replica_are_noted() {
 
 #[test]
 fn pipeline_stages_limit_overlapped_scheduling_to_the_software_that_supports_both() {
-    let library = library();
     let overlap = |software: &str, layout: &str| {
         let set = [format!("software={software}"), layout.to_owned(), "draft_tokens=0".to_owned()];
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
-        let (scenario, _) = answered(&library, Engine::Analytical, ("h100-sxm-8", "llama3.1-70b-serve"), &set);
+        let (scenario, _) = answered(Engine::Analytical, ("h100-sxm-8", "llama3.1-70b-serve"), &set);
         scenario.host_overlap(&scenario.base)
     };
     for (software, beside) in [
@@ -420,10 +389,9 @@ fn pipeline_stages_limit_overlapped_scheduling_to_the_software_that_supports_bot
 
 #[test]
 fn gradients_are_reduced_in_the_last_of_several_micro_batches_where_the_software_defers_it() {
-    let library = library();
     let gradients = |software: &str, global: &str| {
         let set = [software, global, "sharding=zero3", "tp=1", "pp=1", "vpp=1", "cp=1", "microbatch=1"];
-        let (_, estimate) = answered(&library, Engine::Analytical, ("h100-sxm-8", "llama3.1-8b-train"), &set);
+        let (_, estimate) = answered(Engine::Analytical, ("h100-sxm-8", "llama3.1-8b-train"), &set);
         let memory = estimate.detail.unwrap().memory;
         memory.parts.part("gradients")
     };
@@ -438,10 +406,9 @@ fn gradients_are_reduced_in_the_last_of_several_micro_batches_where_the_software
 
 #[test]
 fn default_layout_splits_layers_where_the_software_does() {
-    let library = library();
     let layout = |software: &str| {
         let set = [software, "model=llama-3.1-70b", "precision=int4"];
-        let (scenario, _) = answered(&library, Engine::Analytical, ("rtx-4090-8", "llama3.1-8b-serve"), &set);
+        let (scenario, _) = answered(Engine::Analytical, ("rtx-4090-8", "llama3.1-8b-serve"), &set);
         (scenario.base.shape.tp.get(), scenario.base.shape.pp.get())
     };
     let (tp, pp) = layout("software=vllm");

@@ -133,10 +133,8 @@ mod tests {
     use super::*;
     use crate::engine::estimate;
     use crate::estimate::Estimate;
-    use crate::knob::{KnobValues as _, Overrides, assignment};
-    use crate::scenario::Parts;
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+
+    use crate::testing;
 
     /// Utilization in training of a large model and in decoding, on 8 H100.
     const TRAINING: DeviceUtilization = DeviceUtilization { compute: 0.45, memory: 0.3, active: 1.0 };
@@ -201,10 +199,8 @@ mod tests {
     }
 
     fn answer(target: &str, workload: &str, set: &[&str]) -> Result<(Scenario, Estimate), String> {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, target, workload).unwrap();
-        let set = set.iter().map(|text| assignment(text).unwrap());
-        let set: Overrides = set.map(|(knob, value)| (knob, knob.parse(&value, &[]).unwrap())).collect();
+        let parts = testing::parts(target, workload);
+        let set = testing::overrides(set);
         let scenario = Scenario::resolve(&parts, &set).map_err(|refused| refused.to_string())?;
         let estimate = estimate(&scenario);
         Ok((scenario, estimate))

@@ -79,16 +79,12 @@ impl Candidate {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::knob::Overrides;
-    use crate::scenario::Parts;
-    use atlas_config::library::Library;
-    use atlas_document::Sources;
+
+    use crate::testing;
 
     #[test]
     fn whether_energy_is_included_is_no_change_if_the_price_basis_determines_it() {
-        let library = Library::load(&Sources::built_in(), None);
-        let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
-        let start = Scenario::resolve(&parts, &Overrides::default()).unwrap();
+        let (parts, start) = testing::scenario("h100-sxm-8", "llama3.1-70b-serve", &[]);
         let mut owned = start.clone();
         let basis = (Knob::PriceBasis, Setting::Choice("owned".into()));
         owned.set(basis.0, &basis.1, &parts).unwrap();

@@ -3,16 +3,11 @@
 
 use super::*;
 use crate::engine::estimate;
-use crate::knob::{Knob, KnobValues as _, Overrides, Setting, assignment};
-use atlas_config::library::Library;
-use atlas_document::Sources;
+use crate::knob::{Knob, Setting};
+use crate::testing;
 
 fn case(target: &str, workload: &str, set: &[&str]) -> (Parts, Scenario) {
-    let library = Library::load(&Sources::built_in(), None);
-    let parts = Parts::find(&library, target, workload).unwrap();
-    let set = set.iter().map(|text| assignment(text).unwrap());
-    let set: Overrides = set.map(|(knob, value)| (knob, knob.parse(&value, &[]).unwrap())).collect();
-    let scenario = Scenario::resolve(&parts, &set).unwrap();
+    let (parts, scenario) = testing::scenario(target, workload, set);
     (parts, scenario)
 }
 
