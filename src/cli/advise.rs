@@ -9,7 +9,6 @@ use super::{output, pick};
 use atlas_plan::advice;
 use atlas_plan::advice::{Objective, fit};
 use atlas_plan::engine;
-use atlas_plan::scenario::Scenario;
 use atlas_report::{advice as described, serialized};
 
 /// Recommend changes.
@@ -63,11 +62,7 @@ struct Answer<'a> {
 
 /// Prints the advice.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
-    args.knobs.check()?;
-    let library = pick::library(globals);
-    let parts = pick::pick(&library, &args.target, &args.workload)?;
-    let overrides = args.knobs.overrides(parts.fabrics())?;
-    let scenario = Scenario::resolve(&parts, &overrides)?;
+    let (parts, scenario) = pick::scenario(globals, &args.target, &args.workload, &args.knobs)?;
     let metric = args.objective.metric(&scenario);
     if metric.lacks_price(&scenario) {
         return Err(Failure::usage([format!("--objective: {}", metric.inapplicable(&scenario))]).into());

@@ -7,7 +7,6 @@ use super::failure::Failure;
 use super::{output, pick};
 use atlas_evidence::support;
 use atlas_plan::estimate::standing::is_available;
-use atlas_plan::scenario::Scenario;
 use atlas_plan::{engine, explain};
 use atlas_report::{evidence, explanation, serialized};
 
@@ -61,11 +60,7 @@ struct Derivation<'a> {
 
 /// Prints the derivation.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
-    args.knobs.check()?;
-    let library = pick::library(globals);
-    let parts = pick::pick(&library, &args.target, &args.workload)?;
-    let overrides = args.knobs.overrides(parts.fabrics())?;
-    let scenario = Scenario::resolve(&parts, &overrides)?;
+    let (parts, scenario) = pick::scenario(globals, &args.target, &args.workload, &args.knobs)?;
     let metric = explain::metric(&args.metric, &scenario).map_err(|error| Failure::usage([error.to_string()]))?;
     let answer = engine::estimate(&scenario);
     answer.finite().map_err(|problem| eyre!(problem))?;

@@ -24,12 +24,6 @@ pub struct Args {
     /// What is launched.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Directory to write the files to
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub out: PathBuf,
-    /// Overwrite existing files
-    #[arg(long)]
-    pub force: bool,
     /// Print the files instead of writing them
     #[arg(long)]
     pub dry_run: bool,
@@ -41,8 +35,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     if args.dry_run {
         return Ok(output::print(&globals.charset().write(&files_as_text(&planned)))?);
     }
-    let files = places(&planned, &args.out);
-    write(&files, args.force)?;
+    let files = places(&planned, &args.plan.out);
+    write(&files, args.plan.force)?;
     for (path, _) in &files {
         output::print(&format!("{}\n", path.display()))?;
     }

@@ -1,6 +1,7 @@
 //! Scenarios for which `launch` and `submit` write files: workloads on targets, with the same knobs or with the best
 //! knobs of each target.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use atlas_cluster::launch::{self, Container, Launch, Options, Tool, Unsupported, Wrap};
@@ -83,6 +84,12 @@ pub struct PlanArgs {
     /// Kubernetes namespace
     #[arg(long, value_name = "NAME", help_heading = "Launch")]
     pub namespace: Option<String>,
+    /// Directory to write the files to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+    /// Overwrite existing files
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// What a command is wrapped in.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use color_eyre::eyre::eyre;
 
-use super::args::Globals;
+use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::output::write_stderr;
 use atlas_config::Workload;
@@ -73,6 +73,19 @@ pub fn check_runs(parts: &Parts, estimate: &Estimate) -> color_eyre::Result<()> 
 /// Resolves target and workload with everything that they refer to; the error lists all unknown names.
 pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Parts, Failure> {
     Ok(Parts::find(library, target, workload)?)
+}
+
+/// Loads the input files, and resolves the scenario of a target and a workload with knobs.
+pub fn scenario(
+    globals: &Globals,
+    target: &str,
+    workload: &str,
+    knobs: &KnobArgs,
+) -> color_eyre::Result<(Parts, Scenario)> {
+    knobs.check()?;
+    let parts = pick(&library(globals), target, workload)?;
+    let scenario = Scenario::resolve(&parts, &knobs.overrides(parts.fabrics())?)?;
+    Ok((parts, scenario))
 }
 
 /// Scenario that a search starts from. A simulation is too slow for thousands of candidates, so the analytical engine

@@ -5,7 +5,7 @@ use super::goal::figure_of;
 use super::{failure::Failure, output, pick};
 use atlas_plan::engine::{analytical_scenario, estimate};
 use atlas_plan::estimate::standing::is_available;
-use atlas_plan::scenario::Scenario;
+use atlas_plan::knob::Overrides;
 use atlas_plan::search::sensitivity;
 use atlas_report::Format;
 use atlas_report::tornado;
@@ -38,11 +38,8 @@ pub struct Args {
 
 /// Varies every input and prints the inputs in order of their effect.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
-    args.knobs.check()?;
-    let library = pick::library(globals);
-    let parts = pick::pick(&library, &args.target, &args.workload)?;
-    let mut overrides = args.knobs.overrides(parts.fabrics())?;
-    let scenario = pick::search_start(Scenario::resolve(&parts, &overrides)?, &mut overrides);
+    let (parts, scenario) = pick::scenario(globals, &args.target, &args.workload, &args.knobs)?;
+    let scenario = pick::search_start(scenario, &mut Overrides::new());
     let metric =
         figure_of(&args.metric, &scenario).map_err(|problem| Failure::usage([format!("--metric: {problem}")]))?;
     let answer = estimate(&analytical_scenario(&scenario));

@@ -38,12 +38,6 @@ pub struct Args {
     /// What is submitted.
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// Directory to write the files to
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub out: PathBuf,
-    /// Overwrite existing files
-    #[arg(long)]
-    pub force: bool,
     /// Number of runs, one after the other
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
@@ -73,14 +67,14 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(Failure::usage([several]).into());
     }
     let state = state_dir().ok_or_else(|| eyre!("no state directory for the record; set ATLAS_STATE_DIR"))?;
-    let out = std::path::absolute(&args.out)?;
+    let out = std::path::absolute(&args.plan.out)?;
     let plans: Vec<Plan> = planned.iter().map(|planned| plan(planned, &out, args)).collect::<Result<_, _>>()?;
     planned.iter().zip(&plans).try_for_each(|(planned, plan)| show(plan, planned))?;
     if !args.yes && !confirm::confirmed("submit?")? {
         write_stderr("nothing submitted");
         return Ok(());
     }
-    write(&places(&planned, &out), args.force)?;
+    write(&places(&planned, &out), args.plan.force)?;
     let mut failed = false;
     for (planned, plan) in planned.iter().zip(&plans) {
         failed |= submit_one(planned, plan, &state)?;

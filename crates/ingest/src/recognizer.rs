@@ -47,7 +47,7 @@ pub trait Recognizer: Send {
 
     /// Whether a table or block has started that the next lines may belong to.
     fn in_block(&self) -> bool {
-        false
+        self.in_table()
     }
 
     /// Whether the next lines are rows of a table that no other format has. They are then offered to this recognizer

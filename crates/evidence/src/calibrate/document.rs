@@ -85,31 +85,28 @@ fn number(value: f64) -> String {
     }
 }
 
+/// Writes a section of numbers.
+fn section(out: &mut String, key: &str, fields: &[(&str, f64)]) {
+    numbers(out, 0, key, fields);
+}
+
+/// Writes a section of numbers in another section.
+fn nested(out: &mut String, key: &str, fields: &[(&str, f64)]) {
+    numbers(out, 2, key, fields);
+}
+
+fn numbers(out: &mut String, indent: usize, key: &str, fields: &[(&str, f64)]) {
+    let _ = writeln!(out, "{:indent$}{key}:", "");
+    for (name, value) in fields {
+        line(out, indent + 2, name, &number(*value));
+    }
+}
+
 fn coefficients(out: &mut String, figures: &Figures) {
     let c: &Coefficients = &figures.coefficients;
-    let mut section = |key: &str, fields: &[(&str, f64)]| {
-        let _ = writeln!(out, "{key}:");
-        for (name, value) in fields {
-            line(out, 2, name, &number(*value));
-        }
-    };
-    section("compute", &[("base_tokens_per_accel", c.b_base), ("comm_penalty_coeff", c.kappa_comm)]);
-    let _ = writeln!(out, "  factors:");
-    line(out, 4, "training", &number(c.f_training));
-    line(out, 4, "inference", &number(c.f_inference));
-    let mut section = |key: &str, fields: &[(&str, f64)]| {
-        let _ = writeln!(out, "{key}:");
-        for (name, value) in fields {
-            line(out, 2, name, &number(*value));
-        }
-    };
-    section("utilization", &[("base", c.rho_base), ("max", c.rho_max)]);
-    let nested = |out: &mut String, key: &str, fields: &[(&str, f64)]| {
-        let _ = writeln!(out, "  {key}:");
-        for (name, value) in fields {
-            line(out, 4, name, &number(*value));
-        }
-    };
+    section(out, "compute", &[("base_tokens_per_accel", c.b_base), ("comm_penalty_coeff", c.kappa_comm)]);
+    nested(out, "factors", &[("training", c.f_training), ("inference", c.f_inference)]);
+    section(out, "utilization", &[("base", c.rho_base), ("max", c.rho_max)]);
     nested(
         out,
         "knob_increments",
@@ -136,12 +133,6 @@ fn coefficients(out: &mut String, figures: &Figures) {
     ] {
         line(out, 2, name, &number(value));
     }
-    let section = |out: &mut String, key: &str, fields: &[(&str, f64)]| {
-        let _ = writeln!(out, "{key}:");
-        for (name, value) in fields {
-            line(out, 2, name, &number(*value));
-        }
-    };
     section(out, "throughput", &[("overhead_weight", c.omega)]);
     section(
         out,

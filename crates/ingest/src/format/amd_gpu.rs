@@ -54,12 +54,8 @@ impl Recognizer for RocmSmi {
         &["Concise Info", "PwrCap", "GPU[", "Package Power (W)", "ROCm System Management", "End of ROCm SMI"]
     }
 
-    fn in_block(&self) -> bool {
-        self.concise || !self.columns.is_empty()
-    }
-
     fn in_table(&self) -> bool {
-        self.in_block()
+        self.concise || !self.columns.is_empty()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
@@ -251,12 +247,8 @@ impl Recognizer for AmdSmi {
         &["GPU  ", "gpu,", "SOCKET_POWER:", "GPU: "]
     }
 
-    fn in_block(&self) -> bool {
-        !self.columns.is_empty()
-    }
-
     fn in_table(&self) -> bool {
-        self.in_block()
+        !self.columns.is_empty()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {

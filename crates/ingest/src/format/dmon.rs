@@ -54,12 +54,8 @@ impl Recognizer for Dmon {
         &["# gpu ", " gpu  ", "#gpu,", "# gpu,", "#Entity", "# Entity", "# Idx"]
     }
 
-    fn in_block(&self) -> bool {
-        self.kind != Kind::Nothing
-    }
-
     fn in_table(&self) -> bool {
-        self.in_block()
+        self.kind != Kind::Nothing
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {

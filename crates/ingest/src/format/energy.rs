@@ -23,12 +23,8 @@ impl Recognizer for Zeus {
         &["window_name", "gpu_energy={", "Measurement("]
     }
 
-    fn in_block(&self) -> bool {
-        !self.columns.is_empty()
-    }
-
     fn in_table(&self) -> bool {
-        self.in_block()
+        !self.columns.is_empty()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
@@ -128,12 +124,8 @@ impl Recognizer for CodeCarbon {
         &["energy_consumed", "codecarbon INFO"]
     }
 
-    fn in_block(&self) -> bool {
-        !self.columns.is_empty()
-    }
-
     fn in_table(&self) -> bool {
-        self.in_block()
+        !self.columns.is_empty()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {

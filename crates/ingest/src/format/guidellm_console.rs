@@ -45,12 +45,8 @@ impl Recognizer for GuideLlmConsole {
         &["Benchmarks Info:", "Benchmarks Stats:", "backend_model=", "Metadata "]
     }
 
-    fn in_block(&self) -> bool {
-        self.groups.is_some() || !self.columns.is_empty()
-    }
-
     fn in_table(&self) -> bool {
-        self.in_block()
+        self.groups.is_some() || !self.columns.is_empty()
     }
 
     fn blank_line(&mut self) {

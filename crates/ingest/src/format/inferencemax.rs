@@ -92,14 +92,9 @@ impl Recognizer for InferenceMax {
             self.columns = cells.iter().map(|cell| column(cell)).collect();
             return Outcome::Recognized;
         }
-        if self.columns.is_empty() {
-            return Outcome::NotRecognized;
-        }
-        if markdown::is_rule(&cells) {
-            return Outcome::Recognized;
-        }
-        if cells.len() != self.columns.len() {
-            return Outcome::Unusable("an InferenceMAX row whose number of columns differs from the header");
+        let other_width = "an InferenceMAX row whose number of columns differs from the header";
+        if let Some(outcome) = markdown::not_values(&cells, self.columns.len(), other_width) {
+            return outcome;
         }
         let mut result = Map::new();
         for (column, cell) in self.columns.iter().zip(&cells) {

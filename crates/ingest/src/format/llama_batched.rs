@@ -41,12 +41,8 @@ impl Recognizer for LlamaBatched {
         &["S_TG t/s |", "n_kv_max = "]
     }
 
-    fn in_block(&self) -> bool {
-        !self.columns.is_empty()
-    }
-
     fn in_table(&self) -> bool {
-        self.in_block()
+        !self.columns.is_empty()
     }
 
     fn blank_line(&mut self) {
@@ -74,14 +70,9 @@ impl Recognizer for LlamaBatched {
             self.columns = cells.iter().map(of).collect();
             return Outcome::Recognized;
         }
-        if self.columns.is_empty() {
-            return Outcome::NotRecognized;
-        }
-        if markdown::is_rule(&cells) {
-            return Outcome::Recognized;
-        }
-        if cells.len() != self.columns.len() {
-            return Outcome::Unusable("a llama.cpp table row whose number of columns differs from the header");
+        let other_width = "a llama.cpp table row whose number of columns differs from the header";
+        if let Some(outcome) = markdown::not_values(&cells, self.columns.len(), other_width) {
+            return outcome;
         }
         let mut result = Map::new();
         for (column, cell) in self.columns.iter().zip(&cells) {

@@ -94,12 +94,8 @@ impl Recognizer for Query {
         ]
     }
 
-    fn in_block(&self) -> bool {
-        !self.columns.is_empty()
-    }
-
     fn in_table(&self) -> bool {
-        self.in_block()
+        !self.columns.is_empty()
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {

@@ -1,5 +1,6 @@
 //! Code shared by the serving engines: formats of weights, and the distribution of replicas.
 
+use crate::launch::words::Arguments;
 use atlas_catalog::transformer::TransformerKind;
 use atlas_core::plan::Format;
 
@@ -29,6 +30,16 @@ const PAGED: [Knob; 14] = [
 /// [`PAGED`] and the knobs for experts, speculative decoding and KV cache offloading.
 pub(super) fn paged() -> impl Iterator<Item = Knob> {
     PAGED.into_iter().chain(features::EXPRESSED).chain(features::OVERLAPPED)
+}
+
+/// Adds the flags of vLLM and SGLang for the format of the weights.
+pub(super) fn put_format(job: &Job<'_>, s: &Serving, draft: &mut Draft, a: &mut Arguments) {
+    match converted(job, s, draft) {
+        Some(Format::Bf16) => drop(a.put("--dtype", "bfloat16")),
+        Some(Format::Fp16) => drop(a.put("--dtype", "float16")),
+        Some(_) => drop(a.put("--quantization", "fp8")),
+        None => {}
+    }
 }
 
 /// The 16-bit or 8-bit format to which the engine must convert the weights; `None` if it loads them as they are stored.

@@ -98,12 +98,7 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         a.put("--decode-context-parallel-size", crate::launch::job::count(ranks));
     }
     a.comment("precision");
-    match serving::converted(job, s, draft) {
-        Some(Format::Bf16) => drop(a.put("--dtype", "bfloat16")),
-        Some(Format::Fp16) => drop(a.put("--dtype", "float16")),
-        Some(_) => drop(a.put("--quantization", "fp8")),
-        None => {}
-    }
+    serving::put_format(job, s, draft, a);
     match s.kv {
         None => {}
         Some(Format::Fp8) => drop(a.put("--kv-cache-dtype", "fp8")),
