@@ -133,7 +133,7 @@ fn adapted_workloads(comparison: &Comparison) -> Option<String> {
     let adapted = comparison.columns.iter().filter(|column| !column.adapted.is_empty());
     let adapted: Vec<String> =
         adapted.map(|column| format!("{} on {}", column.adapted.join(" "), column.target)).collect();
-    (!adapted.is_empty()).then(|| format!("values of the workload that do not run as stated: {}", adapted.join(", ")))
+    (!adapted.is_empty()).then(|| format!("changed because the stated values cannot run: {}", adapted.join(", ")))
 }
 
 /// Plain `atlas` without a terminal that can show the TUI.
@@ -185,8 +185,8 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
         }
         let (parts, mut overrides) = parts(library, target, workload, &args.knobs)?;
         // The experiment's settings count as the best of the platform, unless the command line states an objective.
-        let stands = library.has_experiment_for(target, workload) && args.goal.given_flags().is_empty();
-        if methodology == Methodology::MaximumPerformance && !stands {
+        let from_experiment = library.has_experiment_for(target, workload) && args.goal.given_flags().is_empty();
+        if methodology == Methodology::MaximumPerformance && !from_experiment {
             let best = best(&parts, &overrides, &args.goal, gauge)?.into_iter().next();
             let best = best.ok_or_else(|| "no candidate".to_owned())?;
             return Ok(((best.scenario, best.estimate), Vec::new()));

@@ -49,8 +49,8 @@ impl From<Diagnostics> for Failure {
 /// Installs the panic and error hooks of color-eyre; without color if `NO_COLOR` is set or stderr is not a terminal.
 ///
 /// Release builds keep the default hooks, which print the message and location of a panic and the causes of an error.
-/// They have neither symbols nor unwind tables, so backtraces would be empty, and the code that reads debug information
-/// accounts for a sixtieth of the binary.
+/// They have no symbols, so backtraces would be useless, and the code that reads debug information would make the binary
+/// larger.
 pub fn install_hooks() {
     if cfg!(not(debug_assertions)) {
         return;

@@ -37,8 +37,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub workload: String,
     /// Maximum number of requests in flight
-    #[arg(long, value_name = "N", default_value_t = 65_536)]
-    pub most: u32,
+    #[arg(long, alias = "most", value_name = "N", default_value_t = 65_536)]
+    pub max_concurrency: u32,
     /// Also write the chart to this file
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
@@ -98,7 +98,7 @@ fn curve(parts: &Parts, args: &Args) -> color_eyre::Result<Curve> {
         )])
         .into());
     }
-    let points = frontier(&start, parts, f64::from(args.most))?;
+    let points = frontier(&start, parts, f64::from(args.max_concurrency))?;
     if points.is_empty() {
         let answer = atlas_plan::engine::estimate(&start);
         let why = answer.detail.map_or_else(

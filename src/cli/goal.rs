@@ -15,7 +15,7 @@ use atlas_plan::search::{Axis, Condition, Methodology, Problem, Space, figure};
 #[command(next_help_heading = "Search")]
 pub struct Goal {
     /// Objective: throughput, cost, latency, energy, time-to-train, accelerators, or any metric [default: throughput]
-    #[arg(long, value_name = "FIGURE")]
+    #[arg(long, value_name = "METRIC")]
     pub objective: Option<String>,
     /// Search these values of a knob instead of the default search space; repeatable
     #[arg(long, value_name = "KNOB=VALUES")]
@@ -47,15 +47,15 @@ pub struct Goal {
     /// Allow layouts that leave accelerators idle
     #[arg(long)]
     pub allow_idle: bool,
-    /// Two or three metrics to show the Pareto frontier of
-    #[arg(long, value_name = "FIGURES", value_delimiter = ',')]
+    /// Two or three metrics whose Pareto frontier to show
+    #[arg(long, value_name = "METRICS", value_delimiter = ',')]
     pub front: Vec<String>,
     /// Number of runners-up to show [default: 5]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
     /// Maximum number of candidates; larger spaces use local search [default: 20000000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub most: Option<u64>,
+    #[arg(long, alias = "most", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_candidates: Option<u64>,
 }
 
 impl Goal {
@@ -76,7 +76,7 @@ impl Goal {
             ("--allow-idle", self.allow_idle),
             ("--front", !self.front.is_empty()),
             ("--top", self.top.is_some()),
-            ("--most", self.most.is_some()),
+            ("--max-candidates", self.max_candidates.is_some()),
         ];
         given.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag).collect()
     }
@@ -206,7 +206,7 @@ impl Goal {
         }
         problem.idle |= self.allow_idle;
         problem.runners_up = self.top.unwrap_or(problem.runners_up).min(1000);
-        problem.max_candidates = self.most.unwrap_or(MAX_CANDIDATES);
+        problem.max_candidates = self.max_candidates.unwrap_or(MAX_CANDIDATES);
         if problems.is_empty() {
             Ok(problem.with_default_conditions(&self.unbounded()))
         } else {

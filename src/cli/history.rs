@@ -69,13 +69,13 @@ pub enum Command {
     /// Show a metric over time and by software release
     Trend {
         /// Metric, as listed by `show`
-        #[arg(value_name = "FIGURE")]
+        #[arg(value_name = "METRIC")]
         figure: String,
     },
     /// Show what changed since a metric was better
     Changes {
         /// Metric, as listed by `show`
-        #[arg(value_name = "FIGURE")]
+        #[arg(value_name = "METRIC")]
         figure: String,
         /// Smallest regression to show, as a fraction
         #[arg(long, value_name = "SHARE", default_value_t = 0.01)]

@@ -78,8 +78,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "workload", "set", "jobs", "every_pattern", "trace", "slurm"])]
     pub step_trace: Option<PathBuf>,
     /// Number of jobs to simulate, earliest first
-    #[arg(long, value_name = "N", requires = "jobs", default_value_t = 1000)]
-    pub most_jobs: usize,
+    #[arg(long, alias = "most-jobs", value_name = "N", requires = "jobs", default_value_t = 1000)]
+    pub max_jobs: usize,
     /// Scheduler for --jobs
     #[arg(long, value_enum, value_name = "NAME", requires = "jobs", default_value_t)]
     pub scheduler: jobs::SchedulerName,

@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long = "where", value_name = "CONDITION")]
     pub conditions: Vec<String>,
     /// Metrics to write [default: throughput, cost, and latency or time to train]
-    #[arg(long, value_name = "FIGURES", value_delimiter = ',')]
+    #[arg(long, value_name = "METRICS", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// Knobs.
     #[command(flatten)]

@@ -454,7 +454,7 @@ fn themes_and_demos_are_checked_too() {
     for part in ["theme.yaml:2:", "demo.yaml:"] {
         assert!(described.contains(part), "{part} in {described}");
     }
-    assert!(stdout(&run).contains("(theme, ") && stdout(&run).contains("(demo, "), "{}", stdout(&run));
+    assert!(stdout(&run).contains("(theme, ") && stdout(&run).contains("(tour, "), "{}", stdout(&run));
 }
 
 /// A target with an accelerator and workloads with models, estimated by the analytical engine.

@@ -200,7 +200,7 @@ fn impossible_search_options_are_refused() {
     for (option, expected) in [
         (["--headroom", "20"], "such as 20%"),
         (["--front", "throughput,throughput"], "named twice"),
-        (["--most", "0"], "--most"),
+        (["--max-candidates", "0"], "--max-candidates"),
     ] {
         let mut run =
             atlas(dir.path(), &["optimize", "--workload-dir", ".", "--target", "h100x32", "--workload", "serve"]);

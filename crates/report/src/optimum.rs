@@ -241,7 +241,8 @@ pub fn describe_extent(looked: &SearchExtent) -> String {
         }
         Proof::Local { starts } => format!(
             "Searched {estimated} of {space} combinations ({valid} valid) in {seconds} s from {starts} random starts; \
-             no change of one or two knobs improves on this, but a better one elsewhere is possible (raise --most)."
+             no change of one or two knobs improves on this, but a better one elsewhere is possible (raise \
+             --max-candidates)."
         ),
         Proof::Cancelled => {
             format!(

@@ -176,8 +176,10 @@ impl<'a> Work<'a> {
                 if active == 0 && !lacking.is_empty() {
                     if tries > self.args.retries {
                         return Err(eyre!(
-                            "parts {} failed {tries} times; see {} for the reason; run the same command to retry",
+                            "parts {} are missing after {tries} submission{}; see {} for the reason; run the same \
+                             command to retry",
                             indices(&lacking),
+                            if tries == 1 { "" } else { "s" },
                             self.array.folder.join("part-I.log").display()
                         ));
                     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::line::{KEYS, Line};
-use super::memo::{Decoded, Draws, Memo};
+use super::memo::{Draws, Memo};
 use super::parts::{Context, decode, explain, read_knobs};
 use atlas_config::{Profile, Target, Workload};
 use atlas_document::suggestion::{clause, nearest};
@@ -180,9 +180,6 @@ impl Worker {
     fn read(&mut self, line: &Line<'_>, number: u64) -> Result<(Arc<Prepared>, Overrides), String> {
         let context = Arc::clone(&self.context);
         let library = &context.library;
-        let mut problems: Vec<Arc<str>> = Vec::new();
-        let mut note = |found: Decoded<()>| drop(found.map_err(|problem| problems.push(problem)));
-
         let missing = |key: &str| Arc::<str>::from(format!("`{key}` is missing"));
         let target = line.part("target").ok_or_else(|| missing("target")).and_then(|text| {
             self.targets.get(text, || {
@@ -216,20 +213,14 @@ impl Worker {
             _ => None,
         };
         let overrides = read_knobs(&context, line, fabrics.as_deref());
-        note(target.as_ref().map(|_| Arc::default()).map_err(Arc::clone));
-        note(workload.as_ref().map(|_| Arc::default()).map_err(Arc::clone));
-        note(
-            profile
-                .as_ref()
-                .map_or(Ok(Arc::default()), |found| found.as_ref().map(|_| Arc::default()).map_err(Arc::clone)),
-        );
-        note(overrides.as_ref().map(|_| Arc::default()).map_err(|problem| problem.as_str().into()));
-        match (target, workload, profile, overrides) {
-            (Ok(target), Ok(workload), None, Ok(overrides)) => Ok((self.prepare(&target, &workload, None)?, overrides)),
-            (Ok(target), Ok(workload), Some(Ok(profile)), Ok(overrides)) => {
-                Ok((self.prepare(&target, &workload, Some(profile))?, overrides))
+        match (target, workload, profile.transpose(), overrides) {
+            (Ok(target), Ok(workload), Ok(profile), Ok(overrides)) => {
+                Ok((self.prepare(&target, &workload, profile)?, overrides))
             }
-            _ => Err(problems.join("; ")),
+            (target, workload, profile, overrides) => {
+                let problems = [target.err(), workload.err(), profile.err(), overrides.err().map(Arc::from)];
+                Err(problems.into_iter().flatten().collect::<Vec<_>>().join("; "))
+            }
         }
     }
 
@@ -241,7 +232,7 @@ impl Worker {
         profile: Option<Arc<Profile>>,
     ) -> Result<Arc<Prepared>, String> {
         const MAX_PREPARED: usize = 256;
-        let same = |one: &Option<Arc<Profile>>| one.as_ref().map(Arc::as_ptr) == profile.as_ref().map(Arc::as_ptr);
+        let same = |other: &Option<Arc<Profile>>| other.as_ref().map(Arc::as_ptr) == profile.as_ref().map(Arc::as_ptr);
         let known = self.scenarios.iter().position(|prepared| {
             let parts = &prepared.parts;
             Arc::ptr_eq(&parts.target, target) && Arc::ptr_eq(&parts.workload, workload) && same(&parts.profile)
@@ -258,7 +249,7 @@ impl Worker {
             self.scenarios.truncate(MAX_PREPARED - 1);
             self.scenarios.insert(0, Arc::new(Prepared { parts, scenario }));
         }
-        #[expect(clippy::indexing_slicing, reason = "either way one stands in front now")]
+        #[expect(clippy::indexing_slicing, reason = "both branches leave the scenario at the front")]
         Ok(Arc::clone(&self.scenarios[0]))
     }
 }

@@ -73,7 +73,7 @@ impl Kind {
             Kind::Workloads => "workloads",
             Kind::Profile => "profile",
             Kind::Theme => "theme",
-            Kind::Demo => "demo",
+            Kind::Demo => "tour",
             Kind::Record => "record",
             Kind::Simulation => "simulation",
             Kind::Catalog(part) => part.name(),

@@ -82,7 +82,7 @@ fn check_all(globals: &Globals) -> CheckResult {
         count(library.workloads().len(), "workload", "workloads"),
         count(library.profiles().count(), "profile", "profiles"),
         count(themes.len(), "theme", "themes"),
-        count(demos.len(), "demo", "demos"),
+        count(demos.len(), "tour", "tours"),
     ];
     CheckResult { problems, found }
 }
@@ -218,7 +218,7 @@ fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
     if kind.is_none() {
         problems.extend(broken);
         if root.is_some() {
-            let help = "expected targets, workloads, a profile, a theme, a demo, a record, a simulation, \
+            let help = "expected targets, workloads, a profile, a theme, a tour, a record, a simulation, \
                         accelerators, models, prices, software, an experiment or dashboard scenarios";
             problems.push(complain("unknown type of file".to_owned(), Some(help.to_owned())));
         }

@@ -46,14 +46,14 @@ pub(super) fn traced(path: &Path, args: &Args, library: &Library) -> color_eyre:
     let mut trace = job_trace::read(&text).map_err(|problem| eyre!("{label}: {problem}"))?;
     let too_large = trace.jobs.iter().filter(|job| job.accelerators > accelerators).count();
     trace.jobs.retain(|job| job.accelerators <= accelerators);
-    let left_out = trace.jobs.len().saturating_sub(args.most_jobs);
-    trace.jobs.truncate(args.most_jobs);
+    let left_out = trace.jobs.len().saturating_sub(args.max_jobs);
+    trace.jobs.truncate(args.max_jobs);
     let mut notes: Vec<String> = trace.skipped.iter().map(|(reason, n)| format!("{n} skipped: {reason}")).collect();
     if too_large > 0 {
         notes.push(format!("{too_large} skipped: they need more than the {accelerators} accelerators of {target}"));
     }
     if left_out > 0 {
-        notes.push(format!("{left_out} skipped after the first {}; raise --most-jobs to include them", args.most_jobs));
+        notes.push(format!("{left_out} skipped after the first {}; raise --max-jobs to include them", args.max_jobs));
     }
     let (format, n) = (trace.format, trace.jobs.len());
     write_stderr(&format!(

@@ -34,7 +34,7 @@ use atlas_report::{Format, serialized};
   atlas validate --measured run.log prod.csv --target T --workload W
   atlas validate --engine event --kind training   use the simulation instead of the closed form
 
-The error is predicted / measured - 1. Training rows are compared by tokens per second per accelerator, inference rows by
+The error is predicted / measured - 1. Training rows are compared by tokens per second per accelerator, inference rows by \
 the throughput they state, latency rows by TTFT and TPOT.
 
 With --measured, predictions for a target are compared with your own measurements: rates must be within 15 %, latency \
@@ -53,7 +53,7 @@ pub struct Args {
     /// Refit the constants and report leave-one-source-out errors; takes minutes
     #[arg(long, conflicts_with_all = ["kind", "svg", "source", "measurements"])]
     pub fit: bool,
-    /// Report total errors on the sources held out from every fit
+    /// Report the errors over all sources that are held out from every fit
     #[arg(long, conflicts_with_all = ["fit", "kind", "svg", "source", "measurements", "format"])]
     pub exam: bool,
     /// Explain the prediction of the row with this id

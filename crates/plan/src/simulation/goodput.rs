@@ -69,8 +69,8 @@ fn check_event_limit(input: &Input, replications: u32) -> Result<(), Problems> {
         return Ok(());
     }
     Err(Problems(vec![format!(
-        "--study goodput: about {events:.1e} events, at most {MAX_EVENTS:.0e} are simulated: the job fails every {} s, \
-         writes a checkpoint every {} s and is to work for {} s; raise {}, or lower --work or --replications",
+        "--study goodput: found about {events:.1e} events, expected at most {MAX_EVENTS:.0e}: the job fails every {} s, \
+         writes a checkpoint every {} s and trains for {} s; raise {}, or lower --work or --replications",
         units::si(input.mtbf()),
         units::si(input.interval),
         units::si(input.work),

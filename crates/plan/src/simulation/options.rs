@@ -15,7 +15,7 @@ use atlas_core::plan::Arrivals;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Study {
-    /// Failures, checkpoints and what they leave of the time; the best interval between checkpoints
+    /// Share of the time that failures and checkpoints leave for training, and the best checkpoint interval
     Goodput,
 }
 
@@ -94,7 +94,7 @@ options! {
     /// Time to detect a failure [default: 2m]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     detection: Span,
-    /// Time from detection until work resumes [default: 8m]
+    /// Time from detection until training resumes [default: 8m]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     restart: Span,
     /// Number of spare nodes [default: 1 % of the job's nodes, at least one]
@@ -103,10 +103,10 @@ options! {
     /// Mean time to repair a failed node [default: 24h]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     repair: Span,
-    /// Time that a checkpoint stops the work [default: its size / storage bandwidth]
+    /// Time for which a checkpoint stops training [default: its size / storage bandwidth]
     #[arg(long, alias = "checkpoint_seconds", value_name = "TIME", help_heading = "Failures")]
     checkpoint_seconds: Span,
-    /// Time until a checkpoint is safe after work has resumed [default: 0]
+    /// Time after which a checkpoint is complete once training has resumed [default: 0]
     #[arg(long, alias = "checkpoint_flush", value_name = "TIME", help_heading = "Failures")]
     checkpoint_flush: Span,
     /// Time between checkpoints [default: Young's interval]
@@ -115,7 +115,7 @@ options! {
     /// Storage bandwidth per node, GB/s [default: 1]
     #[arg(long, alias = "storage_gbps", value_name = "GB/S", value_parser = positive, help_heading = "Failures")]
     storage_gbytes: f64,
-    /// Length of the long run [default: 30d]
+    /// Training time that the goodput study simulates, without failures and checkpoints [default: 30d]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     work: Span,
     /// Number of measured requests [default: 2000, or the whole trace or schedule]
@@ -147,7 +147,7 @@ options! {
     router: RouterWord,
     /// Autoscaling range of replicas, and target requests in flight per replica; a replica starts in 120 s, and stops
     /// after 300 s of low load
-    #[arg(long, value_name = "LEAST..MOST[:REQUESTS]", help_heading = "Serving")]
+    #[arg(long, value_name = "MIN..MAX[:REQUESTS]", help_heading = "Serving")]
     autoscale: ScaleWord,
     /// TTFT objective; a number without a unit is in milliseconds
     #[arg(long, alias = "slo_ttft", value_name = "TIME", help_heading = "Serving")]

@@ -339,8 +339,7 @@ impl fmt::Display for RouterWord {
     }
 }
 
-/// Autoscaling range: `LEAST..MOST` or `LEAST..MOST:REQUESTS`, with the target number of concurrent requests per
-/// replica.
+/// Autoscaling range: `MIN..MAX` or `MIN..MAX:REQUESTS`, with the target number of concurrent requests per replica.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScaleWord {
     /// Minimum replicas.
@@ -371,7 +370,7 @@ impl FromStr for ScaleWord {
                 target,
             })
         };
-        read().ok_or_else(|| format!("found \"{text}\", expected LEAST..MOST[:REQUESTS], such as 1..8:32"))
+        read().ok_or_else(|| format!("found \"{text}\", expected MIN..MAX[:REQUESTS], such as 1..8:32"))
     }
 }
 
