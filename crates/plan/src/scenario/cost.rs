@@ -114,10 +114,10 @@ impl Scenario {
         if cost.basis == Some(basis) && self.hourly_usd.is_some() {
             return;
         }
-        let own = cost.prices.get(kind).copied().flatten();
-        let listed = parts.prices.get(kind).cloned().flatten().filter(|_| own.is_none());
-        let by_accelerator = |listed: &Arc<Median>| listed.usd_per_accelerator_hour * self.accelerators_per_node;
-        self.hourly_usd = own.or_else(|| listed.as_ref().map(by_accelerator)).filter(positive);
+        let stated = cost.prices.get(kind).copied().flatten();
+        let listed = parts.prices.get(kind).cloned().flatten().filter(|_| stated.is_none());
+        let node_price = |listed: &Arc<Median>| listed.usd_per_accelerator_hour * self.accelerators_per_node;
+        self.hourly_usd = stated.or_else(|| listed.as_ref().map(node_price)).filter(positive);
         self.terms.listed = listed;
     }
 
@@ -185,8 +185,8 @@ impl Scenario {
     /// Cost of a productive hour of a rented node, USD, if known. Reserved nodes are also paid while idle.
     #[must_use]
     pub fn rent_usd_node_hour(&self) -> Option<f64> {
-        let waits = self.rent_basis() == Some(PriceBasis::Reserved);
-        self.hourly_usd.map(|usd| if waits { usd / self.utilization.max(1e-9) } else { usd })
+        let reserved = self.rent_basis() == Some(PriceBasis::Reserved);
+        self.hourly_usd.map(|usd| if reserved { usd / self.utilization.max(1e-9) } else { usd })
     }
 
     /// Cost of a productive hour of a node at the price basis in effect, USD, without separately billed energy, if known.
@@ -208,7 +208,7 @@ impl Scenario {
             PriceBasis::Stated => "no price: set cost.hourly_usd in the target".to_owned(),
             PriceBasis::Owned => "no purchase price known: set cost.capex_usd_node".to_owned(),
             basis => format!(
-                "no {0} price of this accelerator is known, of the target or in the catalog: set cost.prices.{0} in the \
+                "neither the target nor the catalog has a {0} price for this accelerator: set cost.prices.{0} in the \
                  target, or add a dated offer with `basis: {0}` to workload/prices.yaml",
                 basis.name()
             ),

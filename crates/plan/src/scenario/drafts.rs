@@ -67,19 +67,19 @@ fn cost(model: &Architecture, method: Option<DraftMethod>) -> f64 {
     }
 }
 
-/// Bytes of the weights that draft tokens, besides those of the model. A layer for multi-token prediction is stored like
-/// the other layers, with `layer` bytes per weight, and shares embedding and output layer with the model; trained draft
-/// layers and draft models have 16 bit.
-fn weights(model: &Architecture, method: Option<DraftMethod>, params_b: f64, layer: f64) -> f64 {
+/// Bytes of the weights that draft tokens, in addition to those of the model. A layer for multi-token prediction is
+/// stored like the other layers, with `layer_bytes` bytes per weight, and shares embedding and output layer with the
+/// model; trained draft layers and draft models have 16 bit.
+fn weights(model: &Architecture, method: Option<DraftMethod>, params_b: f64, layer_bytes: f64) -> f64 {
     let embedding = model.vocab * model.hidden;
     let mean_layer = (model.params() - 2.0 * embedding).max(0.0) / model.layers.max(Count::ONE);
     match method {
-        Some(DraftMethod::Mtp) => (mean_layer + 2.0 * model.hidden * model.hidden) * layer,
+        Some(DraftMethod::Mtp) => (mean_layer + 2.0 * model.hidden * model.hidden) * layer_bytes,
         // One dense layer that reads the hidden states of three layers of the model (arXiv 2503.01840, section 3.1).
         Some(DraftMethod::Eagle3) => {
-            let own = 4.0 * model.hidden * model.hidden + model.mlp_params(f64::from(model.ffn));
-            let fused = 3.0 * model.hidden * model.hidden;
-            2.0 * (own + fused + f64::from(model.vocab).min(DRAFT_VOCABULARY) * model.hidden)
+            let layer = 4.0 * model.hidden * model.hidden + model.mlp_params(f64::from(model.ffn));
+            let input = 3.0 * model.hidden * model.hidden;
+            2.0 * (layer + input + f64::from(model.vocab).min(DRAFT_VOCABULARY) * model.hidden)
         }
         Some(DraftMethod::DraftModel) => 2e9 * params_b,
         None | Some(DraftMethod::Ngram) => 0.0,

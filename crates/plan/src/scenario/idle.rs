@@ -27,8 +27,8 @@ impl IneffectiveKnob {
         IneffectiveKnob { why, required_knob: None }
     }
 
-    const fn requiring(needs: Knob, why: &'static str) -> IneffectiveKnob {
-        IneffectiveKnob { why, required_knob: Some(needs) }
+    const fn requiring(knob: Knob, why: &'static str) -> IneffectiveKnob {
+        IneffectiveKnob { why, required_knob: Some(knob) }
     }
 }
 
@@ -94,7 +94,7 @@ const ALL_ALIKE: IneffectiveKnob = IneffectiveKnob::requiring(
     Knob::Conversations,
     "the closed form treats all requests alike: set conversations or engine=event",
 );
-const KEEPS_NOTHING: &str = "the place keeps nothing: set its size";
+const NO_CAPACITY: &str = "this KV cache tier has no capacity: set its size";
 const NO_POOLS: IneffectiveKnob = IneffectiveKnob::requiring(
     Knob::PrefillWorkers,
     "prefill is not disaggregated: set prefill_workers or prefill_accelerators",
@@ -254,8 +254,8 @@ impl Scenario {
             }
             Knob::Concurrency => when(stated.load == Some(LoadKind::Burst), BACKLOG),
             Knob::MaxNumSeqs => {
-                let whole = stated.load == Some(LoadKind::DecodeOnly) && !phase.serving_defaults.fixed_shapes;
-                when(whole, TIMED_BATCH)
+                let runs_whole = stated.load == Some(LoadKind::DecodeOnly) && !phase.serving_defaults.fixed_shapes;
+                when(runs_whole, TIMED_BATCH)
             }
             Knob::PrefillAccelerators => {
                 when(stated.pools.prefill.workers.is_some_and(|workers| workers > 0.0), WORKERS_STATED)
@@ -308,12 +308,11 @@ impl Scenario {
         }
     }
 
-    /// Why the bandwidth of KV cache tier `place` has no effect, if so. `size` is the knob for the tier's capacity.
-    fn ineffective_tier(&self, place: usize, size: Knob) -> Option<IneffectiveKnob> {
-        let tiers = self.base.kv_tiers();
-        let holds = tiers.get(place).is_some_and(|tier| tier.bytes > 0.0);
-        if !holds {
-            return Some(IneffectiveKnob::requiring(size, KEEPS_NOTHING));
+    /// Why the bandwidth of the KV cache tier with this index has no effect, if so. `size` is the knob for the tier's
+    /// capacity.
+    fn ineffective_tier(&self, index: usize, size: Knob) -> Option<IneffectiveKnob> {
+        if self.base.kv_tiers().get(index).is_none_or(|tier| tier.bytes <= 0.0) {
+            return Some(IneffectiveKnob::requiring(size, NO_CAPACITY));
         }
         self.base.conversations().is_none().then_some(NO_CONVERSATIONS)
     }

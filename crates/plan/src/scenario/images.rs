@@ -97,17 +97,13 @@ impl Scenario {
         let projector = phase.shape.mode == Mode::Training && phase.plan.trained == Some(Trained::Projector);
         let Some(count) = Scenario::images_stated(phase) else {
             return projector
-                .then(|| "images in a sequence to train the projector that they pass (images: 1)".to_owned());
+                .then(|| "images in the training sequences, to train the projector (images: 1)".to_owned());
         };
         let Some(images) = self.images(phase) else {
             return Some(format!("a model with a vision encoder for images: {count}, or images: 0"));
         };
         let sequence = phase.shape.prompt + phase.shape.generate;
-        (phase.shape.mode == Mode::Training && images.tokens > sequence).then(|| {
-            format!(
-                "sequences of at least {} tokens, which the images of one become (prompt: {sequence})",
-                images.tokens
-            )
-        })
+        (phase.shape.mode == Mode::Training && images.tokens > sequence)
+            .then(|| format!("sequences of at least the {} tokens of their images (prompt: {sequence})", images.tokens))
     }
 }

@@ -24,7 +24,7 @@ const IDLE_REPLICAS: f64 = 0.125;
 
 impl Scenario {
     /// Completes the layout with defaults for values that are not stated.
-    pub(super) fn fill(&mut self) {
+    pub(super) fn complete_layout(&mut self) {
         self.default_ranks();
         self.default_groups();
         self.default_replicas();
@@ -49,12 +49,12 @@ impl Scenario {
         if !self.has_default_layout(phase) {
             return Ranks::ONE;
         }
-        let have = self.accelerators() * machine.dies;
+        let devices = self.accelerators() * machine.dies;
         match phase.shape.mode {
-            Mode::Training => self.fewest_training_ranks(phase, machine, model, have),
+            Mode::Training => self.fewest_training_ranks(phase, machine, model, devices),
             Mode::Inference => {
                 let split = self.active_software.serving.split;
-                let (tp, pp) = fewest_ranks(phase, machine, model, split, have);
+                let (tp, pp) = fewest_ranks(phase, machine, model, split, devices);
                 Ranks { tp, pp, ..Ranks::ONE }
             }
         }
@@ -64,22 +64,22 @@ impl Scenario {
     /// none suffice, those with the smallest states. Dense models are split by tensor parallelism within a scale-up
     /// domain first and by pipeline stages second, mixtures of experts by expert parallelism first, as the
     /// Megatron-Core guides recommend (parallelism; MoE).
-    fn fewest_training_ranks(&self, phase: &Phase, machine: &Machine, model: &Architecture, have: f64) -> Ranks {
+    fn fewest_training_ranks(&self, phase: &Phase, machine: &Machine, model: &Architecture, devices: f64) -> Ranks {
         let domain = f64::from(Count::floor(machine.domain).max(Count::ONE));
         let (mixture, heads, experts) = (model.is_moe(), f64::from(model.heads), f64::from(model.experts));
-        let whole = if mixture { experts } else { heads };
-        let within = powers(domain).filter(|ranks| whole <= 0.0 || (whole / *ranks).fract() == 0.0);
-        let within = within.map(|ranks| match mixture {
+        let divided = if mixture { experts } else { heads };
+        let in_domain = powers(domain).filter(|ranks| divided <= 0.0 || (divided / *ranks).fract() == 0.0);
+        let in_domain = in_domain.map(|ranks| match mixture {
             true => Ranks { ep: ranks, ..Ranks::ONE },
             false => Ranks { tp: ranks, ..Ranks::ONE },
         });
-        let widest = within.clone().last().unwrap_or(Ranks::ONE);
-        let stages = powers((have / (widest.tp * widest.ep)).min(f64::from(model.layers))).skip(1);
-        let room = STATE_SHARE * machine.device.capacity();
+        let widest = in_domain.clone().last().unwrap_or(Ranks::ONE);
+        let stages = powers((devices / (widest.tp * widest.ep)).min(f64::from(model.layers))).skip(1);
+        let max_bytes = STATE_SHARE * machine.device.capacity();
         let mut smallest: Option<(f64, Ranks)> = None;
-        for ranks in within.chain(stages.map(|pp| Ranks { pp, ..widest })) {
-            let Some(states) = self.state_bytes(phase, ranks, have) else { continue };
-            if states <= room {
+        for ranks in in_domain.chain(stages.map(|pp| Ranks { pp, ..widest })) {
+            let Some(states) = self.state_bytes(phase, ranks, devices) else { continue };
+            if states <= max_bytes {
                 return ranks;
             }
             if smallest.is_none_or(|(smallest, _)| states < smallest) {
@@ -91,12 +91,12 @@ impl Scenario {
 
     /// Bytes of weights, gradients and optimizer states on the fullest accelerator; `None` if the software does not
     /// support the layout or the target is too small.
-    fn state_bytes(&self, phase: &Phase, ranks: Ranks, have: f64) -> Option<f64> {
+    fn state_bytes(&self, phase: &Phase, ranks: Ranks, devices: f64) -> Option<f64> {
         let mut trial = *phase;
         ranks.complete(&mut trial);
         let replica = trial.shape.tp * trial.shape.pp * trial.groups();
-        trial.shape.dp = phase.plan.dp.unwrap_or(Count::floor(have / replica));
-        let fits = trial.shape.dp >= 1.0 && trial.shape.dp * replica <= have;
+        trial.shape.dp = phase.plan.dp.unwrap_or(Count::floor(devices / replica));
+        let fits = trial.shape.dp >= 1.0 && trial.shape.dp * replica <= devices;
         // Experts are distributed over the ranks of one stage. Replicas that are not stated are rounded down.
         let group = self.replicas_per_expert_group(&trial);
         let spread = match phase.plan.dp {
@@ -157,7 +157,7 @@ impl Scenario {
     fn default_replicas(&mut self) {
         let microbatch = self.microbatch;
         let accumulates = self.micro_stated || self.active_software.training.accumulation == Accumulation::MicroBatches;
-        let have = self.accelerators() * self.machine.as_ref().map_or(1.0, |machine| machine.dies);
+        let devices = self.accelerators() * self.machine.as_ref().map_or(1.0, |machine| machine.dies);
         let multiples: Vec<Count> = std::iter::once(&self.base)
             .chain(&self.phases)
             .map(|phase| self.replicas_per_expert_group(phase))
@@ -165,7 +165,7 @@ impl Scenario {
         for (phase, group) in self.all_phases().zip(multiples).filter(|(phase, _)| phase.plan.dp.is_none()) {
             let groups = phase.groups();
             let replica = phase.shape.tp * phase.shape.pp * groups;
-            let max_replicas = Count::floor((have - phase.dedicated_accelerators()) / replica).max(Count::ONE);
+            let max_replicas = Count::floor((devices - phase.dedicated_accelerators()) / replica).max(Count::ONE);
             let batch = phase.plan.global.filter(|_| accumulates && phase.shape.mode == Mode::Training);
             let whole = Count::floor((max_replicas / group).floor() * group).nonzero().unwrap_or(max_replicas);
             phase.shape.dp =
@@ -221,14 +221,14 @@ fn fewest_ranks(
     machine: &Machine,
     model: &Architecture,
     split: ModelSplit,
-    have: f64,
+    devices: f64,
 ) -> (Count, Count) {
     let room = WEIGHT_SHARE * machine.device.capacity();
     let domain = Count::floor(machine.domain).max(Count::ONE);
     let divides = |tp: &Count| model.heads <= 0.0 || (model.heads / *tp).fract() == 0.0;
     let suffices = |tp: Count, pp: Count| {
         let layout = Layout { tp, pp, ..Layout::default() };
-        Shape::new(model, &phase.serving_defaults.formats, &layout).resident_bytes <= room
+        Shape::new(model, &phase.serving_defaults.formats, &layout).resident_bytes <= max_bytes
     };
     let most = match split {
         ModelSplit::Tensors => f64::from(domain),
@@ -236,12 +236,12 @@ fn fewest_ranks(
     };
     let tensor = || powers(most).filter(divides);
     let widest = tensor().last().unwrap_or(Count::ONE);
-    let within = tensor().map(|tp| (tp, Count::ONE));
-    let beyond = powers((have / widest).min(f64::from(model.layers))).map(|pp| (widest, pp));
-    within
-        .chain(beyond.clone())
+    let one_stage = tensor().map(|tp| (tp, Count::ONE));
+    let stages = powers((devices / widest).min(f64::from(model.layers))).map(|pp| (widest, pp));
+    one_stage
+        .chain(stages.clone())
         .find(|(tp, pp)| suffices(*tp, *pp))
-        .or_else(|| beyond.last())
+        .or_else(|| stages.last())
         .unwrap_or((widest, Count::ONE))
 }
 

@@ -18,7 +18,7 @@ pub struct Machine {
     /// Devices that software sees per accelerator.
     pub dies: f64,
     /// Maximum number of devices in a scale-up domain.
-    reach: f64,
+    max_domain: f64,
     /// Devices in a scale-up domain here: at most as many as the target has.
     pub domain: f64,
     /// Oversubscription of the network between domains: downlinks over uplinks.
@@ -72,24 +72,24 @@ impl Machine {
         // A fabric that spans several hosts (NVL72, a TPU slice) has the domain size of the catalog, any other that of
         // the node.
         let usual = if device.domain > node.max(Count::new(8)) { device.domain } else { f64::from(node) };
-        let reach = link.and_then(|link| link.domain_size).map_or(usual, f64::from);
-        let beyond = sheet.scale_up.as_ref().and_then(|link| link.node_gbytes_per_sec);
-        if let Some(beyond) = beyond.filter(|_| link.is_none_or(|link| link.bw_gbytes_per_sec.is_none()))
-            && reach > device.domain
+        let max_domain = link.and_then(|link| link.domain_size).map_or(usual, f64::from);
+        let unbridged = sheet.scale_up.as_ref().and_then(|link| link.node_gbytes_per_sec);
+        if let Some(unbridged) = unbridged.filter(|_| link.is_none_or(|link| link.bw_gbytes_per_sec.is_none()))
+            && max_domain > device.domain
         {
             device.bridge = Some(Bridge { ranks: device.domain, bw: device.link_bw });
-            device.link_bw = beyond * 1e9;
+            device.link_bw = unbridged * 1e9;
         }
         let dies = sheet.ranks;
         if dies > 1.0 {
             device = device.split(f64::from(dies));
         }
-        let sound = device.mem_bw > 0.0 && device.mem_bytes > 0.0 && device.flops.iter().any(|rate| *rate > 0.0);
+        let complete = device.mem_bw > 0.0 && device.mem_bytes > 0.0 && device.flops.iter().any(|rate| *rate > 0.0);
         let oversubscription = target.network.as_ref().and_then(|n| n.oversubscription).unwrap_or(1.0);
         let mut machine = Machine {
             device,
             dies: f64::from(dies),
-            reach: reach * dies,
+            max_domain: max_domain * dies,
             domain: 1.0,
             oversubscription,
             boost_mhz: sheet.boost_clock_mhz,
@@ -99,8 +99,8 @@ impl Machine {
                 unified: sheet.host.unified,
             },
         };
-        machine.spread(target.accelerators());
-        sound.then_some(machine)
+        machine.set_accelerators(target.accelerators());
+        complete.then_some(machine)
     }
 
     /// Machine with one node of 8 devices, for tests.
@@ -109,7 +109,7 @@ impl Machine {
         Machine {
             device,
             dies: 1.0,
-            reach: 8.0,
+            max_domain: 8.0,
             domain: 8.0,
             oversubscription: 1.0,
             boost_mhz: None,
@@ -117,9 +117,9 @@ impl Machine {
         }
     }
 
-    /// Sets the domain size for a number of accelerators: a slice of a pod is a domain of its own.
-    pub(super) fn spread(&mut self, accelerators: f64) {
-        self.domain = self.reach.min(accelerators * self.dies).max(1.0);
+    /// Adapts the domain to the number of accelerators in use: a slice of a pod is a domain of its own.
+    pub(super) fn set_accelerators(&mut self, accelerators: f64) {
+        self.domain = self.max_domain.min(accelerators * self.dies).max(1.0);
         self.device.domain = self.domain;
         // The dies of an accelerator share its NIC.
         self.device.network.nics = self.domain / self.dies.max(1.0);
@@ -149,8 +149,8 @@ impl ContradictedMemory {
         (sheet.memory.is_in_package() && differs).then_some(ContradictedMemory { stated, known })
     }
 
-    /// Memory to plan with, GB: that of the datasheet, since the statement names the accelerator, too. A part of it is
-    /// stated as `gpu_memory_utilization`.
+    /// Memory to plan with, GB: that of the datasheet, since the target also names the accelerator. Use
+    /// `gpu_memory_utilization` to plan with a part of it.
     #[must_use]
     pub fn used(self) -> f64 {
         self.known

@@ -31,7 +31,7 @@ pub use machine::{ContradictedMemory, HostShare, Machine, architecture};
 use noise::default_draw;
 pub use noise::first_draw;
 pub use parts::Parts;
-pub use phase::{Phase, Pinned};
+pub use phase::{KnobSet, Phase};
 pub use set_knob::CONCURRENCY;
 pub use simulation::{SLOW_FACTOR, Simulation};
 pub use software::{ActiveSoftware, ServingDefaults};
@@ -140,7 +140,7 @@ pub struct Scenario {
     /// Phases of the workload's schedule; empty without one.
     pub phases: Vec<Phase>,
     /// Knobs that the user set.
-    pub stated: Pinned,
+    pub stated: KnobSet,
     /// Random seed of the noise.
     pub seed: i128,
     /// Whether noise is added.
@@ -244,7 +244,7 @@ impl Scenario {
             sriov: tuning.virt.as_deref() == Some("sriov"),
             base: Phase::whole(workload),
             phases: workload.phases.iter().map(Phase::of).collect(),
-            stated: Pinned::default(),
+            stated: KnobSet::default(),
             seed: SEED,
             noise: true,
         };
@@ -257,7 +257,7 @@ impl Scenario {
         }
         scenario.resolve_software(parts);
         scenario.set_serving_defaults(parts);
-        scenario.fill();
+        scenario.complete_layout();
         scenario.reseed(SEED, default_draw);
         scenario
     }
@@ -268,17 +268,12 @@ impl Scenario {
     ///
     /// The description of all missing inputs.
     pub fn check(&self, parts: &Parts) -> Result<(), ScenarioError> {
-        match self.engine {
-            Engine::SemiEmpirical => self.check_profile(parts),
-            Engine::Analytical | Engine::Event => {
-                let lacks = self.missing_inputs(parts);
-                if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
-            }
-            Engine::Benchboard => {
-                let lacks = self.missing_dashboard_inputs();
-                if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
-            }
-        }
+        let lacks = match self.engine {
+            Engine::SemiEmpirical => return self.check_profile(parts),
+            Engine::Analytical | Engine::Event => self.missing_inputs(parts),
+            Engine::Benchboard => self.missing_dashboard_inputs(),
+        };
+        if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
     }
 
     /// Describes the inputs of a hardware-modeling engine that are missing in the files.
@@ -348,11 +343,10 @@ impl Scenario {
         let (Some(machine), Some(model)) = (self.machine, self.model) else { return };
         let native = parts.model.as_ref().and_then(|model| model.native_format);
         let traits = self.active_software.serving;
-        let images = |scenario: &Scenario, phase: &Phase| scenario.image_tokens(phase);
-        let of_images: Vec<f64> =
-            std::iter::once(&self.base).chain(&self.phases).map(|phase| images(self, phase)).collect();
-        for (phase, of_images) in self.all_phases().zip(of_images) {
-            let context = phase.shape.prompt + of_images + phase.shape.generate;
+        let image_tokens: Vec<f64> =
+            std::iter::once(&self.base).chain(&self.phases).map(|phase| self.image_tokens(phase)).collect();
+        for (phase, image_tokens) in self.all_phases().zip(image_tokens) {
+            let context = phase.shape.prompt + image_tokens + phase.shape.generate;
             phase.serving_defaults = ServingDefaults::of(&traits, (&phase.plan, context), &machine, &model, native);
         }
     }

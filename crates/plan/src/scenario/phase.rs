@@ -23,7 +23,7 @@ pub struct Phase {
     /// Whether the model generates tokens; encoders have no decode, no KV cache and no prefix to reuse.
     pub generates: bool,
     /// Knobs that do not change this phase.
-    pub pinned: Pinned,
+    pub pinned: KnobSet,
     /// Duration in minutes.
     pub minutes: f64,
     /// Scale of throughput; 1 if not stated.
@@ -41,18 +41,19 @@ pub struct Phase {
     pub draw: f64,
 }
 
-/// Set of knobs, such as those that a phase pins: one bit per knob, at its index in the registry.
+/// Set of knobs: one bit per knob, at its index in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pinned([u128; 2]);
+pub struct KnobSet([u128; 2]);
 
-impl Pinned {
-    /// Knobs whose field in a workload file is set by the overrides.
-    fn by(overrides: &Node) -> Pinned {
-        let set = |path: &[&str]| overrides.at_path(path).is_some();
-        let pinned = KNOBS.iter().filter(|spec| spec.location.in_workload().is_some_and(set));
-        let mut all = Pinned::default();
-        pinned.for_each(|spec| all.insert(spec.knob));
-        all
+impl KnobSet {
+    /// Knobs whose field in a workload file is set by the overrides of a phase.
+    fn set_by(overrides: &Node) -> KnobSet {
+        let is_set = |path: &[&str]| overrides.at_path(path).is_some();
+        let mut knobs = KnobSet::default();
+        for spec in KNOBS.iter().filter(|spec| spec.location.in_workload().is_some_and(is_set)) {
+            knobs.insert(spec.knob);
+        }
+        knobs
     }
 
     /// Adds a knob.
@@ -95,7 +96,7 @@ impl Phase {
             default_groups: Count::ONE,
             default_ep: Count::ONE,
             generates: true,
-            pinned: Pinned::default(),
+            pinned: KnobSet::default(),
             minutes: workload.duration_minutes.unwrap_or_default(),
             tokens_scale: 1.0,
             autoscale_factor: 1.0,
@@ -117,7 +118,7 @@ impl Phase {
             default_groups: Count::ONE,
             default_ep: Count::ONE,
             generates: true,
-            pinned: Pinned::by(&spec.overrides),
+            pinned: KnobSet::set_by(&spec.overrides),
             minutes: spec.minutes,
             tokens_scale: scale(spec.tokens_scale),
             autoscale_factor: scale(spec.autoscale_factor),

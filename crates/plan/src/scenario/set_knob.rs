@@ -125,7 +125,7 @@ impl Scenario {
             Knob::SlowFactor => number(self.simulation(&self.base).slow_factor),
             Knob::Checkpoint => number(round(self.checkpoint_write(&self.base))),
             Knob::Restart => number(self.simulation(&self.base).restart),
-            _ => plain(knob.spec(), plan),
+            _ => plan_value(knob.spec(), plan),
         }
     }
 
@@ -143,7 +143,7 @@ impl Scenario {
     ///
     /// If the knob does not accept a setting of this type.
     pub fn set(&mut self, knob: Knob, setting: &Setting, parts: &Parts) -> Result<(), KnobError> {
-        let turned = match setting {
+        let accepted = match setting {
             Setting::Number(value) => self.set_number(knob, *value),
             Setting::Toggle(on) => self.set_toggle(knob, *on),
             Setting::Choice(word) => self.set_word(knob, word, parts),
@@ -152,7 +152,7 @@ impl Scenario {
                 knob == Knob::Seed
             }
         };
-        if !turned {
+        if !accepted {
             // A setting of the wrong type can only come from code, not from user input: parse its text form instead.
             let parsed = knob.parse(&setting.to_string(), parts.fabrics())?;
             if &parsed != setting {
@@ -176,7 +176,7 @@ impl Scenario {
         ) {
             self.set_serving_defaults(parts);
         }
-        self.fill();
+        self.complete_layout();
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl Scenario {
                 self.num_nodes = count;
                 let accelerators = self.accelerators();
                 if let Some(machine) = &mut self.machine {
-                    machine.spread(accelerators);
+                    machine.set_accelerators(accelerators);
                 }
             }
             Knob::HostMemoryGb => self.host_memory_gb = positive(value),
@@ -342,9 +342,9 @@ impl Scenario {
     /// rank at once.
     #[must_use]
     pub fn micro(&self, phase: &Phase) -> f64 {
-        let whole = self.active_software.training.accumulation == Accumulation::WholeBatch;
+        let whole_batch = self.active_software.training.accumulation == Accumulation::WholeBatch;
         match (self.micro_stated, phase.plan.global) {
-            (false, Some(global)) if whole => (global / phase.shape.dp.max(Count::ONE)).max(1.0),
+            (false, Some(global)) if whole_batch => (global / phase.shape.dp.max(Count::ONE)).max(1.0),
             _ => self.microbatch.into(),
         }
     }
@@ -414,7 +414,7 @@ fn kv_format(phase: &Phase) -> Format {
 }
 
 /// Value of a field stated by a plan, or its default.
-fn plain(field: &Field, plan: &PlanSpec) -> Setting {
+fn plan_value(field: &Field, plan: &PlanSpec) -> Setting {
     let usual = match field.default {
         DefaultValue::Number(value) => Setting::Number(value),
         DefaultValue::Flag(on) => Setting::Toggle(on),

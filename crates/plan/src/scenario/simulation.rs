@@ -105,7 +105,7 @@ impl Scenario {
         let rate = phase.plan.serving.request_rate;
         let or_zero = |value: Option<f64>| value.unwrap_or(0.0);
         let write = self.checkpoint_write(phase);
-        let beside = stated.checkpoint_async == Some(true);
+        let asynchronous = stated.checkpoint_async == Some(true);
         let accelerators = self.accelerators_per_node * self.job_nodes(phase);
         let copy = (self.checkpoint_bytes(phase) / (accelerators.max(1.0) * HOST_COPY)).min(write);
         Simulation {
@@ -130,8 +130,8 @@ impl Scenario {
             slow_factor: stated.slow_factor.unwrap_or(SLOW_FACTOR),
             node_mtbf: stated.node_mtbf_h.map(|hours| 3600.0 * hours),
             checkpoint_interval: stated.checkpoint_interval_s,
-            checkpoint: if beside { copy } else { write },
-            checkpoint_write: if beside { write } else { 0.0 },
+            checkpoint: if asynchronous { copy } else { write },
+            checkpoint_write: if asynchronous { write } else { 0.0 },
             restart: stated.restart_s.unwrap_or(RESTART_S),
         }
     }

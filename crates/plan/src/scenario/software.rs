@@ -205,7 +205,7 @@ impl Default for ServingDefaults {
 impl ServingDefaults {
     fn with(t: &ServingTraits, format: Format, formats: Formats, context: f64, drafts: bool) -> ServingDefaults {
         let limits = [t.max_num_seqs, t.max_num_seqs_with_drafts.filter(|_| drafts)];
-        let captured = t.graph_context.is_none_or(|most| context <= most);
+        let captured = t.graph_context.is_none_or(|limit| context <= limit);
         ServingDefaults {
             stack: t.runtime,
             continuous: t.batching == Batching::Continuous,
@@ -327,7 +327,7 @@ impl Scenario {
         let allowed = if pipelined { t.most_sharding_with_pipeline } else { t.most_sharding };
         let (sharding, offload) = (self.sharding(phase), plan.cpu_offload.unwrap_or(CpuOffload::None));
         let splitting = plan.schedule.filter(|schedule| pipelined && schedule.splits_backward());
-        // No documented software of training keeps gradients in less than 16 bit.
+        // No documented training software keeps gradients in less than 16 bit.
         let narrow = plan.gradient_format.filter(|format| stored_bytes(*format) < 2.0);
         let mut lacks = Vec::new();
         let mut lack = |knob: Knob, lacking: bool, what: &dyn Fn() -> String| {
@@ -338,8 +338,8 @@ impl Scenario {
         lack(Knob::Tp, shape.tp > 1.0 && !t.tensor_parallel, &|| format!("tensor parallelism (tp {})", shape.tp));
         lack(Knob::Pp, pipelined && !t.pipeline_parallel, &|| format!("pipeline stages (pp {})", shape.pp));
         lack(Knob::Sharding, sharding > allowed, &|| {
-            let beside = if pipelined && sharding <= t.most_sharding { " with pipeline stages" } else { "" };
-            format!("sharding {}{beside}", sharding.name())
+            let condition = if pipelined && sharding <= t.most_sharding { " with pipeline stages" } else { "" };
+            format!("sharding {}{condition}", sharding.name())
         });
         lack(Knob::PipelineSchedule, splitting.is_some() && !t.zero_bubble, &|| {
             format!("pp_schedule {}", splitting.map_or("", PipelineSchedule::name))
@@ -471,11 +471,11 @@ impl Scenario {
             GraphCapture::None
         });
         let compiled = switches.compiled.unwrap_or(t.launch != StepLaunch::Eager) || graphs != GraphCapture::None;
-        let whole = graphs == GraphCapture::FullIteration
+        let whole_iteration = graphs == GraphCapture::FullIteration
             || (switches.graph_capture.is_none() && t.launch == StepLaunch::Iteration);
         let fixed = switches.moe_capacity == Some(MoeCapacity::Dropped);
         let program = switches.compiled.unwrap_or(t.launch == StepLaunch::Compiled);
-        let overlap = |own: Option<bool>, usual: bool| own.or(plan.overlap).unwrap_or(usual);
+        let overlap = |stated: Option<bool>, usual: bool| stated.or(plan.overlap).unwrap_or(usual);
         let chunks = f64::from(plan.vpp.unwrap_or(Count::ONE));
         let sharding = self.sharding(phase);
         let gradients = overlap(switches.overlap_data, t.overlap_gradients.applies(sharding));
@@ -489,10 +489,10 @@ impl Scenario {
             },
             compiled,
             // Partial graphs of a layer exclude the kernels that depend on routing.
-            eager_experts: compiled && !program && !whole && !fixed,
-            fused_experts: (t.experts == ExpertProducts::Grouped && t.fused_permutation) || whole,
+            eager_experts: compiled && !program && !whole_iteration && !fixed,
+            fused_experts: (t.experts == ExpertProducts::Grouped && t.fused_permutation) || whole_iteration,
             // A fully captured iteration cannot synchronize with the host.
-            synchronous_routing: t.routing == Routing::HostSync && !fixed && !whole,
+            synchronous_routing: t.routing == Routing::HostSync && !fixed && !whole_iteration,
             deduplicated_dispatch: self.moe_dispatcher(phase) != MoeDispatcher::AllToAll,
             overlap_tensor: overlap(switches.overlap_tensor, t.overlap_tensor),
             overlap_pipeline: overlap(switches.overlap_pipeline, t.overlap_pipeline.applies(chunks)),

@@ -9,7 +9,7 @@ pub mod training;
 
 use super::Physics;
 use crate::estimate::{Estimate, Simulated};
-use crate::scenario::{Phase, Pinned, Scenario, Simulation};
+use crate::scenario::{KnobSet, Phase, Scenario, Simulation};
 use atlas_core::plan::Arrivals;
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::{TrainingEstimate, TrainingInput};
@@ -64,7 +64,7 @@ pub fn unpriced(mut scenario: Scenario) -> Scenario {
     scenario.hourly_usd = scenario.hourly_usd.map(|_| 1.0);
     scenario.capex_usd_node = scenario.capex_usd_node.map(|_| 1.0);
     (scenario.pue, scenario.usd_per_kwh, scenario.kg_co2e_per_kwh, scenario.amortization_years) = (1.0, 0.0, 0.0, 1.0);
-    scenario.stated = Pinned::default();
+    scenario.stated = KnobSet::default();
     scenario
 }
 
