@@ -49,15 +49,15 @@ pub struct Areas {
     pub results: Rect,
     /// Verdict and key metrics in one line, if a single pane is shown and it is not the results.
     pub summary: Rect,
-    /// The breakdown beside the results, if there is room.
+    /// The breakdown next to the results, if there is room.
     pub breakdown: Rect,
     /// The best advice: a pane, or a line without a frame.
     pub advice: Rect,
     /// The history below the results, if there is any and there is room.
     pub history: Rect,
-    /// The outlook beside the results, if there is room.
+    /// The outlook next to the results, if there is room.
     pub outlook: Rect,
-    /// The phases beside or below the results, if there is room.
+    /// The phases next to or below the results, if there is room.
     pub phases: Rect,
     /// A tour's caption.
     pub caption: Rect,
@@ -206,16 +206,16 @@ fn divide_lower(app: &App, areas: &mut Areas) {
     }
 }
 
-/// Minimum number of columns of a screen with a column of panes beside the results: the other columns, and the 40 that
+/// Minimum number of columns of a screen with a column of panes next to the results: the other columns, and the 40 that
 /// this one needs for its contents.
 pub(in crate::tui) const BESIDE_FROM: u16 = 174;
-/// Minimum number of rows of the advice pane beside the results: three entries of two lines each, and a frame.
+/// Minimum number of rows of the advice pane next to the results: three entries of two lines each, and a frame.
 const ADVICE_ROWS_BESIDE: u16 = 8;
 
 /// Minimum number of rows of a readable chart, including axes and frame.
 const OUTLOOK_ROWS: u16 = 12;
 
-/// Divides the column beside the results among breakdown, advice, chart, history and phases.
+/// Divides the column next to the results among breakdown, advice, chart, history and phases.
 fn divide_side_column(app: &App, areas: &mut Areas, mut column: Rect) {
     if app.answer.detail().is_none() {
         areas.phases = column;

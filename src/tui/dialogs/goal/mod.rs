@@ -104,7 +104,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) 
     let longest = |text: fn(&GoalRow) -> &str| {
         u16::try_from(list.iter().map(|row| text(row).width()).max().unwrap_or_default()).unwrap_or(u16::MAX)
     };
-    // If a change does not fit beside its name, changes are shown below the names.
+    // If a change does not fit next to its name, changes are shown below the names.
     let names = longest(|row| row.name);
     let needed = names.saturating_add(longest(|row| &row.change)).saturating_add(longest(|row| &row.figure));
     let each = if needed.saturating_add(8) <= width { 1 } else { 2 };

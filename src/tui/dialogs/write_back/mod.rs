@@ -71,7 +71,7 @@ fn plan(app: &App) -> Result<WritePlan, Refusal> {
     Ok(plan)
 }
 
-/// Path of a knob in the document of a workload. Plans contain the micro-batch beside the global batch, and may contain
+/// Path of a knob in the document of a workload. Plans contain the micro-batch next to the global batch, and may contain
 /// the layout of decode-only replicas separately.
 fn place(knob: Knob, path: &'static [&'static str], document: &Node) -> &'static [&'static str] {
     const MICRO: &[&str] = &["batch", "micro"];

@@ -1,4 +1,4 @@
-//! The document of the measurements: the proposed calibration, every measured value beside its prediction, and the
+//! The document of the measurements: the proposed calibration, every measured value with its prediction, and the
 //! errors.
 
 use crate::tui::app::App;

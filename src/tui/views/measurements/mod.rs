@@ -1,4 +1,4 @@
-//! Measured rows beside predictions, and a proposed calibration until the user accepts or discards it.
+//! Measured rows with their predictions, and a proposed calibration until the user accepts or discards it.
 
 pub(in crate::tui) mod export;
 pub mod state;

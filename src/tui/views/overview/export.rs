@@ -6,7 +6,7 @@ use atlas_plan::knob::Overrides;
 use atlas_report::document::Document;
 use atlas_report::study::{Entry, Study};
 
-/// The full report of the scenario, beside the reference of its deltas.
+/// The full report of the scenario and the reference of its deltas, side by side.
 pub(super) fn document(app: &App, made: &str) -> Option<Document> {
     let setup = &app.now.setup;
     let mut study = Study { entries: vec![entry(&app.answer, setup)?], ..empty(app, made) };

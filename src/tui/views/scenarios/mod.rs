@@ -207,7 +207,7 @@ pub(in crate::tui) fn open(app: &mut App, duplicate: bool, effects: &mut Vec<Eff
     add(app, None, now, place, effects);
 }
 
-/// Opens a tab beside this one, and shows it.
+/// Opens a tab next to the current one and switches to it.
 pub fn add(app: &mut App, name: Option<Arc<str>>, now: Snapshot, place: Place, effects: &mut Vec<Effect>) {
     if app.tabs.list.len() >= MAX_TABS {
         return note(app, format!("at most {MAX_TABS} tabs can be open; tc closes this one"), effects);

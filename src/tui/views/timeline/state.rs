@@ -14,7 +14,7 @@ pub enum Picture {
     /// Tasks over time, one lane per stream.
     #[default]
     Tasks,
-    /// Throughput per accelerator as nodes are added, beside that of the closed form.
+    /// Throughput per accelerator as nodes are added, from the simulation and from the closed form.
     Scaling,
     /// Waiting and running requests, and their memory, over time.
     Levels,

@@ -48,7 +48,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
         }
     }
     for phrase in ["decode only", "decode-only", "(decode)", "single-stream generation"] {
-        // A row that quotes a decode rate beside its own metrics is not decode-only.
+        // A row that quotes a decode rate in addition to its own metrics is not decode-only.
         let quoted = has("decode tok/s") || has("decode-phase rate");
         if has(phrase) && !quoted && (concurrency.is_some() || limit.is_some()) {
             record.convert("load", "decode-only", quote(phrase));

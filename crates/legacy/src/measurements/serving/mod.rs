@@ -108,7 +108,7 @@ fn figures(record: &mut Record, row: &Row, family: &str) {
         record.take(row, old, new);
     }
     // llama.cpp measures prompts and generation separately. If a collection lists the rate of a single stream as
-    // "total" beside those of other engines, it is the rate of the generation.
+    // "total" next to those of other engines, it is the rate of the generation.
     let lengths = (row.positive("input_len"), row.positive("output_len"));
     let single = row.positive("concurrency").or_else(|| row.positive("max_batch_size")) == Some(1.0);
     if family == "llama.cpp"
