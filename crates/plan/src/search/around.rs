@@ -9,7 +9,7 @@ use atlas_core::plan::Engine;
 use atlas_core::sort;
 use atlas_document::decode::Bounds;
 
-use super::space::{Axis, divisors, stages};
+use super::space::{Axis, divisors, doublings, stages};
 
 /// Number of doublings and halvings from the current value of a count.
 const MAX_DOUBLINGS: u32 = 6;
@@ -67,10 +67,10 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
         (Knob::Ep, _) => parts(f64::from(model.experts)),
         (Knob::Cp | Knob::Dp, _) => doublings(1.0, devices),
         (_, Step::Double) => {
-            let reach = math::exp2(f64::from(MAX_DOUBLINGS));
-            let from = if now > 0.0 { math::exp2(math::log2(now / reach).ceil()) } else { 1.0 };
+            let max_factor = math::exp2(f64::from(MAX_DOUBLINGS));
+            let from = if now > 0.0 { math::exp2(math::log2(now / max_factor).ceil()) } else { 1.0 };
             let from = if bounds.whole { from.max(1.0) } else { from };
-            let mut values = doublings(from, (now * reach).max(reach));
+            let mut values = doublings(from, (now * max_factor).max(max_factor));
             if bounds.contains(0.0) {
                 values.insert(0, 0.0);
             }
@@ -102,12 +102,6 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
 fn rounded(value: f64) -> f64 {
     let scale = math::powf(10f64, 2.0 - math::log10(value.abs().max(1e-12)).floor());
     (value * scale).round() / scale
-}
-
-/// `from` and its doublings, up to `to`.
-fn doublings(from: f64, to: f64) -> Vec<f64> {
-    let next = |value: &f64| Some(value * 2.0).filter(|next| *next <= to);
-    std::iter::successors(Some(from), next).take(64).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Number of threads of a search.
+//! Progress, cancellation and number of threads of a search.
 
 pub use atlas_sim::kernel::Progress as Gauge;
 

@@ -52,7 +52,7 @@ const DIGITS: i32 = 4;
 const HALF_DIGIT: f64 = 0.5e-3;
 
 /// Knobs that select the engine, the seed or the kind of load, and thus do not affect how the work is done; and the
-/// tokens of the whole run, since training on fewer is another result.
+/// tokens of the whole run, since training on fewer gives another model.
 fn is_method(knob: Knob) -> bool {
     matches!(
         knob,
@@ -64,7 +64,8 @@ fn is_method(knob: Knob) -> bool {
             | Knob::Requests
             | Knob::Steps
             | Knob::Load
-    ) || knob == Knob::TrainTokens
+            | Knob::TrainTokens
+    )
 }
 
 /// Metrics that relate the throughput to a peak rate. A lower peak raises them without any benefit.
@@ -110,28 +111,27 @@ pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wa
     if is_share_of_peak(metric) && seeker.now < wanted {
         seeker.min_per_accelerator = per_accelerator(&seeker.estimate, scenario);
     }
-    let mut ways = Vec::new();
-    let mut nearest: Option<Solution> = None;
+    let mut solutions = Vec::new();
+    let mut closest: Option<Solution> = None;
     for knob in Knob::all().filter(|knob| !is_method(*knob) && !knob.spec().is_model_property) {
-        let (way, best) = seeker.knob(knob);
-        ways.extend(way);
-        let distance = |way: &Solution| (way.value - wanted).abs();
+        let (solution, best) = seeker.knob(knob);
+        solutions.extend(solution);
+        let distance = |solution: &Solution| (solution.value - wanted).abs();
         if let Some(best) = best
-            && nearest.as_ref().is_none_or(|known| distance(&best) < distance(known))
+            && closest.as_ref().is_none_or(|known| distance(&best) < distance(known))
         {
-            nearest = Some(best);
+            closest = Some(best);
         }
     }
-    sort::by_key(&mut ways, |way: &Solution| match way.lever {
+    sort::by_key(&mut solutions, |solution: &Solution| match solution.lever {
         Lever::Knob(knob) => rank(knob),
         Lever::Hardware(_) => u8::MAX,
     });
+    let closest = closest.filter(|_| solutions.is_empty());
     // The price is omitted, since it can be changed as a knob.
     let hardware = Hardware::ALL.into_iter().filter(|hardware| *hardware != Hardware::Price);
-    let numbers: Vec<Solution> = hardware.filter_map(|hardware| seeker.hardware(hardware)).collect();
-    let nearest = nearest.filter(|_| ways.is_empty());
-    ways.extend(numbers);
-    Goal { metric, now: seeker.now, wanted, solutions: ways, closest: nearest }
+    solutions.extend(hardware.filter_map(|hardware| seeker.hardware(hardware)));
+    Goal { metric, now: seeker.now, wanted, solutions, closest }
 }
 
 struct Seeker<'s> {
@@ -157,9 +157,9 @@ impl Seeker<'_> {
         estimate_into(scenario, &mut self.estimate);
         let value = (self.metric.get)(&self.estimate, scenario);
         // A value of 0 means that the metric is undefined: without output tokens there is no time per token.
-        let says = value != 0.0 || self.wanted == 0.0 || self.now == 0.0;
+        let defined = value.is_finite() && (value != 0.0 || self.wanted == 0.0 || self.now == 0.0);
         let slower = per_accelerator(&self.estimate, scenario) < self.min_per_accelerator;
-        (fits(&self.estimate) && value.is_finite() && says && !slower).then_some(value)
+        (fits(&self.estimate) && defined && !slower).then_some(value)
     }
 
     fn at(&mut self, knob: Knob, setting: &Setting) -> Option<f64> {
@@ -180,10 +180,10 @@ impl Seeker<'_> {
     /// Setting nearest to the current one that reaches the goal, or otherwise the one that comes closest to it.
     fn knob(&mut self, knob: Knob) -> (Option<Solution>, Option<Solution>) {
         let Some(axis) = axis_around(knob, self.scenario, &[], STEPS) else { return (None, None) };
-        let present = self.scenario.get(knob);
-        let here = axis.values.iter().position(|value| *value == present).unwrap_or_default();
-        let mut order: Vec<usize> = (0..axis.values.len()).filter(|at| *at != here).collect();
-        sort::by_key(&mut order, |at| at.abs_diff(here));
+        let current = self.scenario.get(knob);
+        let current = axis.values.iter().position(|value| *value == current).unwrap_or_default();
+        let mut order: Vec<usize> = (0..axis.values.len()).filter(|at| *at != current).collect();
+        sort::by_key(&mut order, |at| at.abs_diff(current));
         let mut best: Option<Solution> = None;
         for at in order {
             let Some(setting) = axis.values.get(at).cloned() else { continue };
@@ -193,9 +193,9 @@ impl Seeker<'_> {
             let Some(value) = self.at(knob, &setting) else { continue };
             let lever = Lever::Knob(knob);
             if self.reaches(value) {
-                let before = if at > here { at.checked_sub(1) } else { Some(at + 1) };
-                let before = before.and_then(|before| axis.values.get(before)).cloned();
-                let (setting, value) = self.refined(knob, before, setting, value);
+                let previous = if at > current { at.checked_sub(1) } else { Some(at + 1) };
+                let previous = previous.and_then(|previous| axis.values.get(previous)).cloned();
+                let (setting, value) = self.refined(knob, previous, setting, value);
                 return (Some(Solution { lever, setting: Some(setting), factor: None, value }), None);
             }
             let distance = (value - self.wanted).abs();
@@ -207,34 +207,32 @@ impl Seeker<'_> {
         (None, best)
     }
 
-    /// Bisects between a value that does not reach the goal (`short`) and one that does (`far`).
-    fn refined(&mut self, knob: Knob, short: Option<Setting>, far: Setting, value: f64) -> (Setting, f64) {
-        let ValueType::Number { bounds, .. } = knob.spec().kind else { return (far, value) };
-        let (Some(Setting::Number(mut short)), Setting::Number(mut far)) = (short, far.clone()) else {
-            return (far, value);
+    /// Bisects between a setting that does not reach the goal (`failing`) and one that does (`reaching`), with the value
+    /// `value` of the metric.
+    fn refined(&mut self, knob: Knob, failing: Option<Setting>, reaching: Setting, value: f64) -> (Setting, f64) {
+        let ValueType::Number { bounds, .. } = knob.spec().kind else { return (reaching, value) };
+        let (Some(Setting::Number(mut failing)), Setting::Number(mut number)) = (failing, reaching.clone()) else {
+            return (reaching, value);
         };
-        // For many knobs 0 means not set, so there is nothing between 0 and a value.
-        if short == 0.0 {
-            return (Setting::Number(far), value);
-        }
-        // Ranks and batches are divisors or powers of two; real numbers and node counts can have any value between.
-        if bounds.whole && knob != Knob::NumNodes {
-            return (Setting::Number(far), value);
+        // For many knobs 0 means not set, so there is nothing between 0 and a value. Ranks and batches are divisors or
+        // powers of two; real numbers and node counts can have any value between.
+        if failing == 0.0 || (bounds.whole && knob != Knob::NumNodes) {
+            return (reaching, value);
         }
         let mut found = value;
         for _ in 0..HALVINGS {
-            let middle = f64::midpoint(short, far);
+            let middle = f64::midpoint(failing, number);
             let middle = if bounds.whole { middle.round() } else { middle };
-            if middle == short || middle == far {
+            if middle == failing || middle == number {
                 break;
             }
             match self.at(knob, &Setting::Number(middle)) {
-                Some(value) if self.reaches(value) => (far, found) = (middle, value),
-                _ => short = middle,
+                Some(value) if self.reaches(value) => (number, found) = (middle, value),
+                _ => failing = middle,
             }
         }
-        let (value, found) = self.rounded(knob, far).unwrap_or((far, found));
-        (Setting::Number(value), found)
+        let (number, found) = self.rounded(knob, number).unwrap_or((number, found));
+        (Setting::Number(number), found)
     }
 
     /// Rounds `exact` to [`DIGITS`] digits such that the goal is still reached.
@@ -250,18 +248,20 @@ impl Seeker<'_> {
     fn hardware(&mut self, hardware: Hardware) -> Option<Solution> {
         let at = |seeker: &mut Self, factor: f64| seeker.value(&hardware.scaled(self.scenario, factor));
         let ends = [MAX_HARDWARE_FACTOR, 1.0 / MAX_HARDWARE_FACTOR];
-        let far = ends.into_iter().find(|factor| at(self, *factor).is_some_and(|value| self.reaches(value)))?;
-        let (mut short, mut far) = (0.0_f64, math::ln(far));
+        let end = ends.into_iter().find(|factor| at(self, *factor).is_some_and(|value| self.reaches(value)))?;
+        // Bisects the logarithm of the factor.
+        let (mut failing, mut reaching) = (0.0_f64, math::ln(end));
         for _ in 0..HALVINGS {
-            let middle = f64::midpoint(short, far);
+            let middle = f64::midpoint(failing, reaching);
             if at(self, math::exp(middle)).is_some_and(|value| self.reaches(value)) {
-                far = middle;
+                reaching = middle;
             } else {
-                short = middle;
+                failing = middle;
             }
         }
-        let value = at(self, math::exp(far))?;
-        Some(Solution { lever: Lever::Hardware(hardware), setting: None, factor: Some(math::exp(far)), value })
+        let factor = math::exp(reaching);
+        let value = at(self, factor)?;
+        Some(Solution { lever: Lever::Hardware(hardware), setting: None, factor: Some(factor), value })
     }
 }
 

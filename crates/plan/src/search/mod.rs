@@ -3,7 +3,7 @@
 //! * [`space`] – axes over knobs, and the points that they span
 //! * [`mod@around`] – default values of an axis around the current value
 //! * [`figure`] – metrics that can be goals and constraints
-//! * [`compromise`] – pairs of metrics with a trade-off
+//! * [`trade_off`] – pairs of metrics with a trade-off
 //! * [`condition`] – constraints, in the syntax of `--where`
 //! * [`rule`] – divisibility rules of layouts, checked before estimating
 //! * [`mod@optimize`] – the best point of a space, proven by exhaustive search if possible
@@ -16,7 +16,7 @@
 
 pub mod around;
 pub mod break_even;
-pub mod compromise;
+
 pub mod condition;
 pub mod figure;
 pub mod frontier;
@@ -29,6 +29,7 @@ pub mod rule;
 pub mod sensitivity;
 pub mod space;
 pub mod sweep;
+pub mod trade_off;
 
 pub use around::axis_around;
 pub use condition::{Condition, ConditionError};

@@ -154,7 +154,7 @@ fn search(problem: &Problem<'_>, gauge: &Gauge, began: Instant) -> Optimum {
         (false, true) => Proof::Exhaustive,
         (false, false) => Proof::Local { starts: tally.starts },
     };
-    answer::described(
+    answer::optimum_of(
         problem,
         tally,
         SearchExtent {

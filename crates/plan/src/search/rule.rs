@@ -123,11 +123,11 @@ impl Rule {
         let vpp = if training { plan.vpp.unwrap_or(Count::ONE) } else { Count::ONE };
         match self {
             Rule::Accelerators => {
-                let have = scenario.accelerators() * scenario.machine.map_or(1.0, |machine| machine.dies);
+                let devices = scenario.accelerators() * scenario.machine.map_or(1.0, |machine| machine.dies);
                 let used = scenario.working_devices();
                 // Nodes without work are only a more expensive form of the same layout.
-                let spare = turned(Knob::NumNodes) && used <= have * (1.0 - 1.0 / scenario.num_nodes);
-                if idle { used <= have && !spare } else { used == have }
+                let idle_node = turned(Knob::NumNodes) && used <= devices * (1.0 - 1.0 / scenario.num_nodes);
+                if idle { used <= devices && !idle_node } else { used == devices }
             }
             Rule::Heads => model.heads <= 0.0 || divides(f64::from(shape.tp), f64::from(model.heads)),
             // Training and serving software both distribute layers unevenly if necessary.
@@ -164,23 +164,23 @@ impl Rule {
                         && divides(replica, replica * shape.dp - prefill)
                         && prefill < replica * shape.dp
                 });
-                let together = !training && phase.pools().is_none();
-                let own = [Knob::PrefillTp, Knob::PrefillEp, Knob::PrefillAttentionDp];
+                let no_pools = !training && phase.pools().is_none();
+                let of_prefill = [Knob::PrefillTp, Knob::PrefillEp, Knob::PrefillAttentionDp];
                 // Without attention groups, tokens are not dispatched.
                 let groups = phase.pools().map_or_else(
                     || phase.decode_layout().attention_dp,
                     |pools| pools.prefill.attention_dp.max(pools.decode.attention_dp),
                 );
-                let still = !training && groups <= 1.0;
-                let alone = training && shape.dp * cp <= 1.0;
+                let no_dispatch = !training && groups <= 1.0;
+                let one_replica = training && shape.dp * cp <= 1.0;
                 let redundant = (no_pipeline && (turned(Knob::Vpp) || turned(Knob::PipelineSchedule)))
                     || (shape.tp <= 1.0 && turned(Knob::Sp))
                     || (!model.is_moe() && turned(Knob::Ep))
-                    || (alone && (turned(Knob::Sharding) || turned(Knob::Shard)))
+                    || (one_replica && (turned(Knob::Sharding) || turned(Knob::Shard)))
                     || (plan.shard.is_some_and(|shard| shard >= shape.dp * cp) && turned(Knob::Shard));
                 let redundant = redundant
-                    || (together && own.into_iter().any(turned))
-                    || (still && (turned(Knob::MoeDispatcher) || turned(Knob::TwoBatchOverlap)));
+                    || (no_pools && of_prefill.into_iter().any(turned))
+                    || (no_dispatch && (turned(Knob::MoeDispatcher) || turned(Knob::TwoBatchOverlap)));
                 pools && !redundant
             }
         }

@@ -153,7 +153,7 @@ pub struct Tornado {
 }
 
 /// Note for accelerators whose peak rate has no effect.
-const POWER_LIMITED: &str = "peak FLOP/s: large products of this generation run at the device's power limit, so that their \
+const POWER_LIMITED: &str = "peak FLOP/s: large GEMMs of this generation run at the device's power limit, so that their \
                              rate follows its power; a higher peak at the same power is no faster";
 
 impl Tornado {
@@ -170,76 +170,101 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
     let mut estimate = Estimate::default();
     estimate_into(scenario, &mut estimate);
     let value = (metric.get)(&estimate, scenario);
-    let stood = fits(&estimate);
-    // Result of a change, and whether it leads to a format that is not supported.
-    let mut judged = |scenario: &Scenario, to: String| {
-        estimate_into(scenario, &mut estimate);
-        let verdict = estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
-        let unsupported = matches!(verdict, Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }));
-        let trouble = verdict.map(|verdict| verdict.describe());
-        (Outcome { to, value: (metric.get)(&estimate, scenario), failure: trouble }, unsupported)
-    };
-    let mut swings = Vec::new();
-    // Price and network bandwidth are among the hardware parameters.
-    let skipped = [Knob::Engine, Knob::Seed, Knob::Noise, Knob::HourlyUsd, Knob::NetworkGbps];
-    for knob in Knob::all().filter(|knob| scenario.uses(*knob) && !skipped.contains(knob)) {
-        let from = scenario.get(knob);
-        // Unless stated, bits per weight follow the format.
-        if knob == Knob::WeightBits && scenario.base.plan.weight_bits.is_none() {
-            continue;
-        }
-        let mut moved = |by: i32| {
-            if let Some(formats) = formats_beyond(knob, &from, by) {
-                // Use the next format that accelerator and software support.
-                return formats.iter().find_map(|format| {
-                    let (mut scenario, to) = (scenario.clone(), Setting::Choice(format.name().into()));
-                    scenario.set(knob, &to, parts).ok()?;
-                    scenario.check(parts).ok()?;
-                    let (outcome, unsupported) = judged(&scenario, to.to_string());
-                    (!unsupported).then_some(outcome)
-                });
-            }
-            let to = step(knob, &from, by, parts)?;
-            // The number of replicas follows the layout; otherwise no rank of a full target could be changed alone.
-            let layout = matches!(knob, Knob::Tp | Knob::Pp | Knob::Cp | Knob::NumNodes);
-            let mut scenario = if layout { freed(scenario, &|_| false, parts) } else { scenario.clone() };
-            scenario.set(knob, &to, parts).ok()?;
-            scenario.check(parts).ok()?;
-            Some(judged(&scenario, to.to_string()).0)
-        };
-        let (down, up) = (moved(-1), moved(1));
-        swings.push(Swing { lever: Lever::Knob(knob), from: from.to_string(), down, up, max_change: 0.0 });
-    }
+    let runs = fits(&estimate);
     let analytical = scenario.machine.is_some() && scenario.engine.models_hardware();
-    for hardware in Hardware::ALL {
-        if !analytical && !matches!(hardware, Hardware::Price | Hardware::Power | Hardware::Memory) {
-            continue;
-        }
-        let mut moved = |factor: f64| {
-            let to = format!("{:+.0} %", 100.0 * (factor - 1.0));
-            Some(judged(&hardware.scaled(scenario, factor), to).0)
-        };
-        let (down, up) = (moved(1.0 - SHARE), moved(1.0 + SHARE));
-        swings.push(Swing { lever: Lever::Hardware(hardware), from: String::new(), down, up, max_change: 0.0 });
-    }
+    let mut trial = Trial { scenario, parts, metric, estimate };
+    let mut swings = trial.knobs();
+    swings.extend(trial.hardware(analytical));
     for swing in &mut swings {
-        let ran = [&swing.down, &swing.up].into_iter().flatten();
-        let ran = ran.filter(|outcome| outcome.failure.is_none() || !stood).map(|outcome| outcome.value);
-        swing.max_change = ran.map(|moved| change(value, moved).abs()).fold(0.0, f64::max);
+        let outcomes = [&swing.down, &swing.up].into_iter().flatten();
+        let values = outcomes.filter(|outcome| outcome.failure.is_none() || !runs).map(|outcome| outcome.value);
+        swing.max_change = values.map(|after| change(value, after).abs()).fold(0.0, f64::max);
     }
     // Effects below the rounding error count as none. Levers whose change leads to a failure are listed.
     const NEGLIGIBLE: f64 = 1e-9;
     let matters = |swing: &Swing| {
-        let stuck = [&swing.down, &swing.up].into_iter().flatten().any(|outcome| outcome.failure.is_some() && stood);
-        swing.max_change > NEGLIGIBLE || stuck
+        let fails = [&swing.down, &swing.up].into_iter().flatten().any(|outcome| outcome.failure.is_some() && runs);
+        swing.max_change > NEGLIGIBLE || fails
     };
     let (mut swings, idle): (Vec<Swing>, Vec<Swing>) = swings.into_iter().partition(matters);
     sort::by(&mut swings, |a, b| b.max_change.total_cmp(&a.max_change));
     let idle: Vec<Lever> = idle.into_iter().map(|swing| swing.lever).collect();
     let limited = scenario.machine.is_some_and(|machine| power_limited(&machine.device));
-    let surprises = analytical && limited && idle.contains(&Lever::Hardware(Hardware::PeakFlops));
-    let notes = if surprises { vec![POWER_LIMITED] } else { Vec::new() };
+    let surprising = analytical && limited && idle.contains(&Lever::Hardware(Hardware::PeakFlops));
+    let notes = if surprising { vec![POWER_LIMITED] } else { Vec::new() };
     Tornado { metric, value, swings, idle, notes }
+}
+
+/// Changes levers of a scenario, one at a time.
+struct Trial<'s> {
+    scenario: &'s Scenario,
+    parts: &'s Parts,
+    metric: &'static Metric,
+    estimate: Estimate,
+}
+
+impl Trial<'_> {
+    /// Swings of all knobs with an effect.
+    fn knobs(&mut self) -> Vec<Swing> {
+        // Price and network bandwidth are among the hardware parameters.
+        let skipped = [Knob::Engine, Knob::Seed, Knob::Noise, Knob::HourlyUsd, Knob::NetworkGbps];
+        let mut swings = Vec::new();
+        for knob in Knob::all().filter(|knob| self.scenario.uses(*knob) && !skipped.contains(knob)) {
+            // Unless stated, bits per weight follow the format.
+            if knob == Knob::WeightBits && self.scenario.base.plan.weight_bits.is_none() {
+                continue;
+            }
+            let from = self.scenario.get(knob);
+            let (down, up) = (self.knob_moved(knob, &from, -1), self.knob_moved(knob, &from, 1));
+            swings.push(Swing { lever: Lever::Knob(knob), from: from.to_string(), down, up, max_change: 0.0 });
+        }
+        swings
+    }
+
+    /// Result with the next lower (`by` < 0) or higher value of a knob, if there is one.
+    fn knob_moved(&mut self, knob: Knob, from: &Setting, by: i32) -> Option<Outcome> {
+        if let Some(formats) = formats_beyond(knob, from, by) {
+            // Use the next format that accelerator and software support.
+            return formats.iter().find_map(|format| {
+                let (mut scenario, to) = (self.scenario.clone(), Setting::Choice(format.name().into()));
+                scenario.set(knob, &to, self.parts).ok()?;
+                scenario.check(self.parts).ok()?;
+                let (outcome, unsupported) = self.outcome(&scenario, to.to_string());
+                (!unsupported).then_some(outcome)
+            });
+        }
+        let to = step(knob, from, by, self.parts)?;
+        // The number of replicas follows the layout; otherwise no rank of a full target could be changed alone.
+        let layout = matches!(knob, Knob::Tp | Knob::Pp | Knob::Cp | Knob::NumNodes);
+        let mut scenario = if layout { freed(self.scenario, &|_| false, self.parts) } else { self.scenario.clone() };
+        scenario.set(knob, &to, self.parts).ok()?;
+        scenario.check(self.parts).ok()?;
+        Some(self.outcome(&scenario, to.to_string()).0)
+    }
+
+    /// Swings of the hardware parameters; all of them if the engine is `analytical`.
+    fn hardware(&mut self, analytical: bool) -> Vec<Swing> {
+        let parameters = Hardware::ALL
+            .into_iter()
+            .filter(|hardware| analytical || matches!(hardware, Hardware::Price | Hardware::Power | Hardware::Memory));
+        let swing = |hardware: Hardware| {
+            let [down, up] = [1.0 - SHARE, 1.0 + SHARE].map(|factor| {
+                let to = format!("{:+.0} %", 100.0 * (factor - 1.0));
+                Some(self.outcome(&hardware.scaled(self.scenario, factor), to).0)
+            });
+            Swing { lever: Lever::Hardware(hardware), from: String::new(), down, up, max_change: 0.0 }
+        };
+        parameters.map(swing).collect()
+    }
+
+    /// Result of a change to `scenario`, and whether it leads to a format that is not supported.
+    fn outcome(&mut self, scenario: &Scenario, to: String) -> (Outcome, bool) {
+        estimate_into(scenario, &mut self.estimate);
+        let verdict = self.estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
+        let unsupported = matches!(verdict, Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }));
+        let failure = verdict.map(|verdict| verdict.describe());
+        (Outcome { to, value: (self.metric.get)(&self.estimate, scenario), failure }, unsupported)
+    }
 }
 
 /// One format per size, fewest bits first; formats of the same size differ little in speed. Gradients have 16 or 32
@@ -258,10 +283,10 @@ fn formats_beyond(knob: Knob, from: &Setting, by: i32) -> Option<Vec<Format>> {
     };
     let Setting::Choice(name) = from else { return None };
     let size = |format: Format| Precision::from(format).bytes();
-    let now = size(Format::named(name)?);
-    let beyond = |format: &Format| if by < 0 { size(*format) < now } else { size(*format) > now };
-    let beyond = all.iter().copied().filter(beyond);
-    Some(if by < 0 { beyond.rev().collect() } else { beyond.collect() })
+    let current = size(Format::named(name)?);
+    let beyond = |format: &Format| if by < 0 { size(*format) < current } else { size(*format) > current };
+    let formats = all.iter().copied().filter(beyond);
+    Some(if by < 0 { formats.rev().collect() } else { formats.collect() })
 }
 
 /// Value one step away; `None` at the end of the range.
@@ -269,8 +294,8 @@ fn step(knob: Knob, from: &Setting, by: i32, parts: &Parts) -> Option<Setting> {
     let to = match (knob.spec().kind, from) {
         (_, Setting::Number(now)) if knob == Knob::WeightBits => {
             let mut sizes = SIZES.iter();
-            let beyond = if by < 0 { sizes.rfind(|size| *size < now) } else { sizes.find(|size| *size > now) };
-            Setting::Number(*beyond?)
+            let next = if by < 0 { sizes.rfind(|size| *size < now) } else { sizes.find(|size| *size > now) };
+            Setting::Number(*next?)
         }
         // Real numbers change by ten percent, like hardware parameters: their steps are meant for editing.
         (ValueType::Number { bounds, .. }, Setting::Number(now)) if !bounds.whole && *now > 0.0 => {

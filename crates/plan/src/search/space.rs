@@ -230,6 +230,12 @@ pub fn divisors(of: f64) -> impl Iterator<Item = f64> {
     low.into_iter().chain(high.into_iter().rev())
 }
 
+/// `from` and its doublings, up to `to`; always contains `from`.
+pub(super) fn doublings(from: f64, to: f64) -> Vec<f64> {
+    let next = |value: &f64| Some(value * 2.0).filter(|next| *next <= to);
+    std::iter::successors(Some(from), next).take(64).collect()
+}
+
 /// Removes binary rounding errors.
 fn round(value: f64) -> f64 {
     (value * 1e9).round() / 1e9

@@ -1,7 +1,7 @@
 //! Trade-offs: pairs of metrics, and the knobs that trade one for the other.
 
 use super::optimize::{MAX_CANDIDATES, Problem, freed};
-use super::space::{Axis, Space, divisors, stages};
+use super::space::{Axis, Space, divisors, doublings, stages};
 use crate::estimate::{Metric, MetricId};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
@@ -90,16 +90,14 @@ impl Pair {
         let front = self.metrics().to_vec();
         let objective = self.up.metric();
         let space = self.space(start);
-        let conditions = Vec::new();
-        let usual = Vec::new();
         Problem {
             requested: start,
             start,
             parts,
             space,
             objective,
-            conditions,
-            default_conditions: usual,
+            conditions: Vec::new(),
+            default_conditions: Vec::new(),
             idle: false,
             front,
             runners_up: 0,
@@ -110,23 +108,26 @@ impl Pair {
 
     fn space(&self, start: &Scenario) -> Space {
         let model = start.model.unwrap_or_default();
-        let nodes =
-            if self.nodes { doublings((start.num_nodes / 8.0).ceil(), start.num_nodes * 8.0) } else { Vec::new() };
+        let nodes = if self.nodes {
+            doublings((start.num_nodes / 8.0).ceil().max(1.0), start.num_nodes * 8.0)
+        } else {
+            Vec::new()
+        };
         let dies = start.machine.map_or(1.0, |machine| machine.dies);
         let per_node = start.accelerators() / start.num_nodes.max(Count::ONE) * dies;
         let devices = nodes.last().copied().unwrap_or(f64::from(start.num_nodes)) * per_node;
-        let cuts = |of: f64, limit: f64| -> Vec<f64> {
-            if of >= 1.0 { divisors(of).filter(|cut| *cut <= limit).collect() } else { doublings(1.0, limit) }
+        let ranks = |count: f64, limit: f64| -> Vec<f64> {
+            if count >= 1.0 { divisors(count).filter(|ranks| *ranks <= limit).collect() } else { doublings(1.0, limit) }
         };
         // More tensor-parallel ranks than in a node or scale-up domain are never the better choice.
         let domain = start.machine.map_or(per_node, |machine| machine.device.domain.max(per_node));
         let mut axes = vec![
             Axis::of(Knob::NumNodes, nodes),
-            Axis::of(Knob::Tp, cuts(f64::from(model.heads), domain.min(devices))),
+            Axis::of(Knob::Tp, ranks(f64::from(model.heads), domain.min(devices))),
             Axis::of(Knob::Pp, stages(model.depth(), devices.min(64.0), self.mode)),
         ];
         if model.is_moe() {
-            axes.push(Axis::of(Knob::Ep, cuts(f64::from(model.experts), devices)));
+            axes.push(Axis::of(Knob::Ep, ranks(f64::from(model.experts), devices)));
         }
         match self.mode {
             Mode::Training => {
@@ -139,12 +140,6 @@ impl Pair {
         axes.retain(|axis| axis.turns(start));
         Space::of(axes).unwrap_or_default()
     }
-}
-
-/// `from` (at least 1) and its doublings, up to `to`; always contains the first.
-fn doublings(from: f64, to: f64) -> Vec<f64> {
-    let from = from.max(1.0);
-    std::iter::successors(Some(from), |value| Some(value * 2.0).filter(|next| *next <= to)).take(64).collect()
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use crate::tui::update::status::note;
 use crate::tui::work::job::{Job, Product};
 use atlas_core::sort;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::compromise::Pair;
 use atlas_plan::search::optimize::Candidate;
+use atlas_plan::search::trade_off::Pair;
 use atlas_plan::search::{Gauge, optimize};
 
 /// The view.

@@ -2,8 +2,8 @@
 
 use crate::demo::Setup;
 use atlas_plan::estimate::Metric;
-use atlas_plan::search::compromise::Pair;
 use atlas_plan::search::optimize::Candidate;
+use atlas_plan::search::trade_off::Pair;
 use std::sync::Arc;
 
 /// Settings of the view.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::candidate::Candidate;
 use super::needed::minimal_changes;
 use super::tally::{Ranked, Tally};
-use super::usual::{BOUND_THE_FIRST, BOUND_THE_OTHERS};
+use super::usual::{LIMITING_TPOT, LIMITING_TTFT};
 use super::{Problem, Rule, hill_climb};
 use crate::estimate::{Metric, MetricId};
 use crate::search::Condition;
@@ -85,9 +85,9 @@ impl Optimum {
         if let Some(detail) = candidate.estimate.detail.as_ref().filter(|detail| !detail.verdict.fits()) {
             return vec![detail.verdict.describe()];
         }
-        let force = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
-        let broken = force.filter(|condition| !condition.holds(&candidate.estimate, &candidate.scenario));
-        broken
+        let in_effect = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
+        in_effect
+            .filter(|condition| !condition.holds(&candidate.estimate, &candidate.scenario))
             .map(|condition| match condition {
                 Condition::Figure(metric, ..) => {
                     let value = (metric.get)(&candidate.estimate, &candidate.scenario);
@@ -102,7 +102,7 @@ impl Optimum {
 /// Latency metrics, the loosest p99 limit of the interactive services in MLPerf Inference v5.0, ms (Llama 3.1 405B: 6 s
 /// TTFT; Llama 2 70B: 200 ms TPOT), and the metrics whose constraints also limit the latency.
 const LATENCY_WARNING_LIMITS: [(&Metric, f64, &[MetricId]); 2] =
-    [(MetricId::TtftMs.metric(), 6000.0, &BOUND_THE_FIRST), (MetricId::TpotMs.metric(), 200.0, &BOUND_THE_OTHERS)];
+    [(MetricId::TtftMs.metric(), 6000.0, &LIMITING_TTFT), (MetricId::TpotMs.metric(), 200.0, &LIMITING_TPOT)];
 
 impl Optimum {
     /// Warns of very long latencies of the best candidate that no constraint limits, and of the shared calibration.
@@ -112,28 +112,28 @@ impl Optimum {
         let mut warnings = Vec::new();
         if best.scenario.corrections.is_some() {
             warnings.push(
-                "all candidates are calibrated like the start, so that none wins by not having been measured; \
-                 the estimate of the best candidate alone may differ"
+                "all candidates have the calibration of the starting point, so that configurations without measurements \
+                 have no advantage; the estimate of the best one in `atlas run` may differ"
                     .to_owned(),
             );
         }
-        for (metric, patience, bounding) in LATENCY_WARNING_LIMITS {
-            let bounds = |metric: &Metric| bounding.contains(&metric.id);
-            let mut force = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
-            let bounded = force.any(|condition| match condition {
-                Condition::Figure(metric, ..) => bounds(metric),
+        for (metric, limit, limiting) in LATENCY_WARNING_LIMITS {
+            let limits = |metric: &Metric| limiting.contains(&metric.id);
+            let mut in_effect = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
+            let limited = in_effect.any(|condition| match condition {
+                Condition::Figure(metric, ..) => limits(metric),
                 _ => false,
             });
-            if bounded || bounds(problem.objective) || !metric.applies_to(&best.scenario) {
+            if limited || limits(problem.objective) || !metric.applies_to(&best.scenario) {
                 continue;
             }
             let value = (metric.get)(&best.estimate, &best.scenario);
-            if value > patience {
+            if value > limit {
                 warnings.push(format!(
                     "{} is now {} because no constraint bounds it; the loosest limit in MLPerf Inference is {}",
                     metric.label,
                     metric.show(value),
-                    metric.show(patience)
+                    metric.show(limit)
                 ));
             }
         }
@@ -164,31 +164,31 @@ fn distinct(
 }
 
 /// Pareto front, without duplicates and dominated candidates.
-fn compromises(problem: &Problem<'_>, tally: &Tally) -> Vec<Candidate> {
+fn pareto_front(problem: &Problem<'_>, tally: &Tally) -> Vec<Candidate> {
     let scores = |candidate: &Candidate| -> Vec<f64> {
         problem.front.iter().map(|metric| score(metric, &candidate.estimate, &candidate.scenario)).collect()
     };
+    let dominates = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| a <= b);
     let mut kept: Vec<(Vec<f64>, Candidate)> = Vec::new();
-    for compromise in &tally.front {
-        let candidate = minimal_changes(problem, compromise.point, &problem.front);
-        let own = scores(&candidate);
-        let beaten = |by: &[f64], one: &[f64]| by.iter().zip(one).all(|(by, one)| by <= one);
-        if problem.min_gain > 0.0 && kept.iter().any(|(known, _)| beaten(known, &own)) {
+    for pareto in &tally.front {
+        let candidate = minimal_changes(problem, pareto.point, &problem.front);
+        let scores = scores(&candidate);
+        if problem.min_gain > 0.0 && kept.iter().any(|(known, _)| dominates(known, &scores)) {
             continue;
         }
-        kept.retain(|(known, _)| problem.min_gain <= 0.0 || !beaten(&own, known));
-        kept.push((own, candidate));
+        kept.retain(|(known, _)| problem.min_gain <= 0.0 || !dominates(&scores, known));
+        kept.push((scores, candidate));
     }
     kept.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// Converts the tally to the result.
-pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: SearchExtent, began: Instant) -> Optimum {
+pub(super) fn optimum_of(problem: &Problem<'_>, tally: Tally, extent: SearchExtent, began: Instant) -> Optimum {
     let mut ranked = tally.top.iter().map(|ranked| minimal_changes(problem, ranked.point, &[problem.objective]));
     let best = ranked.next();
     let runners_up = distinct(problem, best.as_ref(), ranked);
     let best_score = tally.top.first().map_or(f64::INFINITY, |best| best.score);
-    let mut front = compromises(problem, &tally);
+    let mut front = pareto_front(problem, &tally);
     if let Some(first) = problem.front.first() {
         let by = |candidate: &Candidate| score(first, &candidate.estimate, &candidate.scenario);
         sort::by(&mut front, |a, b| by(a).total_cmp(&by(b)));
@@ -199,19 +199,19 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: SearchExten
         alone: None,
         without: None,
     });
-    let words = std::iter::once(Condition::Fits).chain(problem.conditions.iter().cloned());
+    let constraints = std::iter::once(Condition::Fits).chain(problem.conditions.iter().cloned());
     let margin = if best_score.is_finite() { problem.min_gain * best_score.abs() } else { 0.0 };
     let better = |ranked: &Ranked| ranked.score < best_score - margin;
-    let conditions = words.zip(&tally.bound).map(|(condition, (alone, removed, without))| {
-        let others = problem.conditions.iter().filter(|one| **one != condition).cloned().collect();
+    let conditions = constraints.zip(&tally.bound).map(|(condition, (alone, removed, without))| {
+        let conditions = problem.conditions.iter().filter(|other| **other != condition).cloned().collect();
         // Without the `fits` constraint, do not revert changes: the candidate cannot run.
-        let worth = if condition == Condition::Fits { 0.0 } else { problem.min_gain };
-        let free = Problem { conditions: others, min_gain: worth, ..problem.clone() };
+        let min_gain = if condition == Condition::Fits { 0.0 } else { problem.min_gain };
+        let relaxed = Problem { conditions, min_gain, ..problem.clone() };
         Bound {
             what: condition.to_string(),
             removed: u128::from(*removed),
             alone: Some(*alone),
-            without: without.filter(better).map(|ranked| minimal_changes(&free, ranked.point, &[problem.objective])),
+            without: without.filter(better).map(|ranked| minimal_changes(&relaxed, ranked.point, &[problem.objective])),
         }
     });
     let bounds = rules.chain(conditions).collect();
@@ -229,6 +229,6 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: SearchExten
         start: Candidate::of(problem.requested.clone(), problem.requested),
         dropped: Vec::new(),
         hill_climb: Candidate::of(climbed.scenario, problem.requested),
-        extent: SearchExtent { estimated: tally.estimated, seconds: began.elapsed().as_secs_f64(), ..looked },
+        extent: SearchExtent { estimated: tally.estimated, seconds: began.elapsed().as_secs_f64(), ..extent },
     }
 }

@@ -9,10 +9,12 @@ use super::walk::{Search, Walker};
 
 /// Random points to try to find one that no rule excludes.
 const MAX_RANDOM_POINTS: u32 = 20_000;
+/// Number of failures to find such a point after which the search ends.
+const MAX_FAILURES: u32 = 64;
 /// Maximum moves to examine per pair of axes: two axes with a hundred values have ten thousand.
 const MAX_MOVES_PER_PAIR: usize = 4096;
 
-/// Worth of a point: number of violated rules and constraints, then the score. Smaller is better.
+/// Penalty of a point: number of violated constraints, then the score. Smaller is better.
 type Penalty = (usize, f64);
 
 fn better(a: Penalty, b: Penalty) -> bool {
@@ -25,7 +27,7 @@ pub(super) fn search(search: &Search<'_>, workers: usize, gauge: &Gauge) -> Tall
     let mut tally = Tally::new(search.problem);
     std::thread::scope(|scope| {
         let work = |seed: u64| {
-            let mut worker = Worker { walker: search.walker(), random: Mt64::new(seed), budget, described: 0, gauge };
+            let mut worker = Worker { walker: search.walker(), random: Mt64::new(seed), budget, reported: 0, gauge };
             worker.run();
             worker.walker.tally
         };
@@ -41,33 +43,34 @@ pub(super) fn search(search: &Search<'_>, workers: usize, gauge: &Gauge) -> Tall
 struct Worker<'s> {
     walker: Walker<'s>,
     random: Mt64,
+    /// Maximum number of estimates.
     budget: u64,
-    described: u64,
+    /// Number of estimates reported to the gauge.
+    reported: u64,
     gauge: &'s Gauge,
 }
 
 impl Worker<'_> {
     fn budget_exhausted(&mut self) -> bool {
         let estimated = self.walker.tally.estimated;
-        self.gauge.advance(estimated - self.described);
-        self.described = estimated;
+        self.gauge.advance(estimated - self.reported);
+        self.reported = estimated;
         estimated >= self.budget || self.gauge.cancelled()
     }
 
     fn run(&mut self) {
-        let mut barren = 0;
-        if let Some(worth) = self.at_start() {
+        if let Some(penalty) = self.at_start() {
             self.walker.tally.starts += 1;
-            self.climb(worth);
+            self.climb(penalty);
         }
-        while !self.budget_exhausted() && barren < 64 {
+        let mut failures = 0;
+        while !self.budget_exhausted() && failures < MAX_FAILURES {
             match self.at_random_point() {
-                Some(worth) => {
+                Some(penalty) => {
                     self.walker.tally.starts += 1;
-                    self.climb(worth);
+                    self.climb(penalty);
                 }
-                // If random points never satisfy the rules, further attempts are futile.
-                None => barren += 1,
+                None => failures += 1,
             }
         }
     }
@@ -89,7 +92,7 @@ impl Worker<'_> {
     fn at_random_point(&mut self) -> Option<Penalty> {
         for _ in 0..MAX_RANDOM_POINTS {
             for axis in 0..self.walker.digits().len() {
-                let digit = self.below(self.values(axis));
+                let digit = self.random_below(self.values(axis));
                 self.walker.turn(axis, digit);
             }
             if self.walker.possible() {
@@ -99,73 +102,75 @@ impl Worker<'_> {
         None
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    fn random_below(&mut self, bound: usize) -> usize {
         usize::try_from(self.random.next_u64() % (bound as u64).max(1)).unwrap_or_default()
     }
 
     /// Improves the point until no change of one or two axes helps.
-    fn climb(&mut self, mut worth: Penalty) {
+    fn climb(&mut self, mut penalty: Penalty) {
         let axes = self.walker.digits().len();
         loop {
-            let before = worth;
+            let before = penalty;
             for axis in 0..axes {
-                worth = self.line(axis, worth);
+                penalty = self.improve_axis(axis, penalty);
             }
-            if !better(worth, before) {
+            if !better(penalty, before) {
                 for first in 0..axes {
                     for second in first + 1..axes {
-                        worth = self.plane(first, second, worth);
+                        penalty = self.improve_pair(first, second, penalty);
                         if self.budget_exhausted() {
                             return;
                         }
                     }
                 }
             }
-            if !better(worth, before) || self.budget_exhausted() {
+            if !better(penalty, before) || self.budget_exhausted() {
                 return;
             }
         }
     }
 
     /// Moves to the best value of one axis.
-    fn line(&mut self, axis: usize, mut worth: Penalty) -> Penalty {
+    fn improve_axis(&mut self, axis: usize, mut penalty: Penalty) -> Penalty {
         let mut best = self.digit(axis);
         for digit in 0..self.values(axis) {
-            if let Some(new) = self.turned(&[(axis, digit)])
-                && better(new, worth)
+            if let Some(new) = self.penalty_at(&[(axis, digit)])
+                && better(new, penalty)
             {
-                (worth, best) = (new, digit);
+                (penalty, best) = (new, digit);
             }
         }
         self.walker.turn(axis, best);
-        worth
+        penalty
     }
 
     /// Moves to the best values of two axes: ranks of a layout can often only be changed together.
-    fn plane(&mut self, first: usize, second: usize, mut worth: Penalty) -> Penalty {
-        let (many, more) = (self.values(first), self.values(second));
+    fn improve_pair(&mut self, first: usize, second: usize, mut penalty: Penalty) -> Penalty {
+        let columns = self.values(second);
+        let pairs = self.values(first) * columns;
         let mut best = (self.digit(first), self.digit(second));
-        for move_ in 0..(many * more).min(MAX_MOVES_PER_PAIR) {
-            // Sample planes that are too large.
-            let at = if many * more > MAX_MOVES_PER_PAIR { self.below(many * more) } else { move_ };
-            let (a, b) = (at / more, at % more);
-            if let Some(new) = self.turned(&[(first, a), (second, b)])
-                && better(new, worth)
+        for trial in 0..pairs.min(MAX_MOVES_PER_PAIR) {
+            // If there are too many pairs, a random sample is tried.
+            let pair = if pairs > MAX_MOVES_PER_PAIR { self.random_below(pairs) } else { trial };
+            let (a, b) = (pair / columns, pair % columns);
+            if let Some(new) = self.penalty_at(&[(first, a), (second, b)])
+                && better(new, penalty)
             {
-                (worth, best) = (new, (a, b));
+                (penalty, best) = (new, (a, b));
             }
         }
         self.walker.turn(first, best.0);
         self.walker.turn(second, best.1);
-        worth
+        penalty
     }
 
     fn digit(&self, axis: usize) -> usize {
         self.walker.digits().get(axis).copied().unwrap_or_default()
     }
 
-    fn turned(&mut self, turns: &[(usize, usize)]) -> Option<Penalty> {
-        for (axis, digit) in turns {
+    /// Sets axes to these values; returns the penalty unless a rule excludes the point.
+    fn penalty_at(&mut self, digits: &[(usize, usize)]) -> Option<Penalty> {
+        for (axis, digit) in digits {
             self.walker.turn(*axis, *digit);
         }
         self.walker.possible().then(|| self.walker.look())

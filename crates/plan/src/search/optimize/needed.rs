@@ -22,22 +22,23 @@ struct Change {
 /// Candidate of a point with only the changes that it needs. Reverting the others worsens each of the metrics `figures`
 /// by at most [`Problem::min_gain`].
 pub(super) fn minimal_changes(problem: &Problem<'_>, point: Option<u128>, figures: &[&'static Metric]) -> Candidate {
-    let whole = Candidate::at(problem, point);
-    let Some(point) = point.filter(|_| problem.min_gain > 0.0) else { return whole };
+    let unchanged = Candidate::at(problem, point);
+    let Some(point) = point.filter(|_| problem.min_gain > 0.0) else { return unchanged };
     let score_of = |metric, candidate: &Candidate| score(metric, &candidate.estimate, &candidate.scenario);
-    let least: Vec<(&'static Metric, f64)> = figures
+    let limits: Vec<(&'static Metric, f64)> = figures
         .iter()
-        .map(|metric| (*metric, score_of(metric, &whole)))
+        .map(|metric| (*metric, score_of(metric, &unchanged)))
         .map(|(metric, best)| (metric, best + problem.min_gain * best.abs()))
         .collect();
-    let near = |candidate: &Candidate| least.iter().all(|(metric, least)| score_of(metric, candidate) <= *least);
+    let near = |candidate: &Candidate| limits.iter().all(|(metric, limit)| score_of(metric, candidate) <= *limit);
     let start = Candidate::at(problem, None);
     if problem.requested.check(problem.parts).is_ok() && start.meets(problem) && near(&start) {
         return start;
     }
     let mut changes: Vec<Change> = problem.space.settings(point).map(|(knob, to)| change(problem, knob, to)).collect();
-    let enough = |changes: &[Change]| candidate(problem, changes).filter(|found| found.meets(problem) && near(found));
-    let Some(mut best) = enough(&changes) else { return whole };
+    let acceptable =
+        |changes: &[Change]| candidate(problem, changes).filter(|found| found.meets(problem) && near(found));
+    let Some(mut best) = acceptable(&changes) else { return unchanged };
     loop {
         let before: usize = changes.iter().map(|change| change.at).sum();
         // Axes with little effect or cost are last in a space and are reverted first; layouts are first.
@@ -45,7 +46,7 @@ pub(super) fn minimal_changes(problem: &Problem<'_>, point: Option<u128>, figure
             let at = changes.get(i).map_or(0, |change| change.at);
             for nearer in 0..at {
                 put(&mut changes, i, nearer);
-                if let Some(found) = enough(&changes) {
+                if let Some(found) = acceptable(&changes) {
                     best = found;
                     break;
                 }
@@ -61,7 +62,7 @@ pub(super) fn minimal_changes(problem: &Problem<'_>, point: Option<u128>, figure
                 }
                 put(&mut changes, first, 0);
                 put(&mut changes, second, 0);
-                if let Some(found) = enough(&changes) {
+                if let Some(found) = acceptable(&changes) {
                     best = found;
                 } else {
                     put(&mut changes, first, at[0]);

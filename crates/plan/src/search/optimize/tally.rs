@@ -37,14 +37,14 @@ impl Ranked {
 
 /// Point of the Pareto front: scores in up to three metrics.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Compromise {
+pub(super) struct ParetoPoint {
     pub(super) scores: [f64; 3],
     /// See [`Ranked::point`].
     pub(super) point: Option<u128>,
 }
 
-impl Compromise {
-    fn dominates(&self, other: &Compromise) -> bool {
+impl ParetoPoint {
+    fn dominates(&self, other: &ParetoPoint) -> bool {
         self.scores.iter().zip(&other.scores).all(|(mine, theirs)| mine <= theirs)
     }
 }
@@ -55,7 +55,7 @@ pub(super) struct Tally {
     /// Best candidates, best first; no two have equal metrics.
     pub(super) top: Vec<Ranked>,
     /// Pareto front.
-    pub(super) front: Vec<Compromise>,
+    pub(super) front: Vec<ParetoPoint>,
     /// Number of candidates excluded by each rule.
     pub(super) cut: [u128; Rule::ALL.len()],
     /// By constraint: number of candidates that it alone excluded, number that it excluded at all, and the best that it
@@ -87,7 +87,7 @@ impl Tally {
         }
     }
 
-    /// Adds a candidate. Returns its worth for a local search: the number of violated constraints, then the score.
+    /// Adds a candidate. Returns its penalty for a local search: the number of violated constraints, then the score.
     pub(super) fn consider(
         &mut self,
         problem: &Problem<'_>,
@@ -102,35 +102,35 @@ impl Tally {
             memory: estimate.total.peak_mem_gb,
             point,
         };
-        let mut broken = 0;
-        let mut only = 0;
+        let mut violated = 0;
+        let mut last_violated = 0;
         for i in 0..self.bound.len() {
             let holds = match i.checked_sub(1).and_then(|i| problem.conditions.get(i)) {
                 None => super::fits(estimate),
                 Some(condition) => condition.holds(estimate, scenario),
             };
             if !holds {
-                broken += 1;
-                only = i;
+                violated += 1;
+                last_violated = i;
                 if let Some(bound) = self.bound.get_mut(i) {
                     bound.1 += 1;
                 }
             }
         }
         if !score_of.is_finite() {
-            return (broken + 1, score_of);
+            return (violated + 1, score_of);
         }
-        match broken {
+        match violated {
             0 => {
                 self.rank(ranked);
-                self.trade(problem, point, scenario, estimate);
+                self.add_to_front(problem, point, scenario, estimate);
             }
             1 => {
                 // Without enough memory the rate is hypothetical but meaningful; with an unsupported format or layout
                 // it is not.
                 let verdict = estimate.detail.map(|detail| detail.verdict);
                 let rated = verdict.is_none_or(|verdict| matches!(verdict, Verdict::Fits | Verdict::Memory { .. }));
-                if let Some((alone, _, best)) = self.bound.get_mut(only) {
+                if let Some((alone, _, best)) = self.bound.get_mut(last_violated) {
                     *alone += 1;
                     if rated && best.as_ref().is_none_or(|best| ranked.before(best)) {
                         *best = Some(ranked);
@@ -139,7 +139,7 @@ impl Tally {
             }
             _ => {}
         }
-        (broken, score_of)
+        (violated, score_of)
     }
 
     fn rank(&mut self, ranked: Ranked) {
@@ -156,7 +156,7 @@ impl Tally {
         self.top.truncate(self.keep);
     }
 
-    fn trade(&mut self, problem: &Problem<'_>, point: Option<u128>, scenario: &Scenario, estimate: &Estimate) {
+    fn add_to_front(&mut self, problem: &Problem<'_>, point: Option<u128>, scenario: &Scenario, estimate: &Estimate) {
         if problem.front.is_empty() {
             return;
         }
@@ -166,11 +166,11 @@ impl Tally {
             *slot = sign * score(metric, estimate, scenario);
         }
         if scores.iter().all(|score| score.is_finite()) {
-            self.settle(Compromise { scores, point });
+            self.insert_in_front(ParetoPoint { scores, point });
         }
     }
 
-    fn settle(&mut self, new: Compromise) {
+    fn insert_in_front(&mut self, new: ParetoPoint) {
         if let Some(at) = self.front.iter().position(|known| known.dominates(&new)) {
             // Equal candidates are represented by the first in the space, regardless of which worker found it.
             if let Some(known) = self.front.get_mut(at).filter(|known| known.scores == new.scores) {
@@ -190,8 +190,8 @@ impl Tally {
         for ranked in other.top {
             self.rank(ranked);
         }
-        for compromise in other.front {
-            self.settle(compromise);
+        for pareto in other.front {
+            self.insert_in_front(pareto);
         }
         for (mine, theirs) in self.cut.iter_mut().zip(other.cut) {
             *mine += theirs;

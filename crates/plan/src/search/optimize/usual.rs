@@ -13,6 +13,7 @@ use atlas_core::count::Count;
 use atlas_core::math;
 use atlas_core::plan::{CpuOffload, Sharding};
 use atlas_core::sort;
+use atlas_perf::arch::Architecture;
 use atlas_perf::serving::Load;
 use atlas_perf::traits::GraphCapture;
 
@@ -23,14 +24,14 @@ pub const TPOT_MS: f64 = 50.0;
 
 /// Latency metrics, their default upper bounds in ms, and the metrics whose constraints also limit them.
 const LATENCY: [(MetricId, f64, &[MetricId]); 2] =
-    [(MetricId::TtftMs, TTFT_MS, &BOUND_THE_FIRST), (MetricId::TpotMs, TPOT_MS, &BOUND_THE_OTHERS)];
+    [(MetricId::TtftMs, TTFT_MS, &LIMITING_TTFT), (MetricId::TpotMs, TPOT_MS, &LIMITING_TPOT)];
 
 /// Metrics whose constraints limit TTFT.
-pub(super) const BOUND_THE_FIRST: [MetricId; 5] =
+pub(super) const LIMITING_TTFT: [MetricId; 5] =
     [MetricId::TtftMs, MetricId::TtftP99Ms, MetricId::P50Ms, MetricId::P95Ms, MetricId::P99Ms];
 
 /// Metrics whose constraints limit TPOT.
-pub(super) const BOUND_THE_OTHERS: [MetricId; 6] = [
+pub(super) const LIMITING_TPOT: [MetricId; 6] = [
     MetricId::TpotMs,
     MetricId::ItlP99Ms,
     MetricId::TokensPerSecPerUser,
@@ -70,15 +71,15 @@ pub fn default_conditions(start: &Scenario, objective: &Metric, stated: &[Condit
     match start.mode() {
         Mode::Training => memory.into_iter().collect(),
         Mode::Inference => {
-            let waited = matches!(
+            let interactive = matches!(
                 crate::engine::answer::serving::load(start, &start.base),
                 Load::Closed { .. } | Load::Open { .. }
             );
             let slo = &start.base.plan.simulation;
-            let own = [slo.slo_ttft_ms, slo.slo_tpot_ms];
-            let latencies = LATENCY.iter().zip(own).filter(|((_, _, by), _)| waited && !bounded(by));
+            let stated = [slo.slo_ttft_ms, slo.slo_tpot_ms];
+            let latencies = LATENCY.iter().zip(stated).filter(|((_, _, by), _)| interactive && !bounded(by));
             latencies
-                .map(|((id, usual, _), own)| (id.metric(), own.unwrap_or(*usual)))
+                .map(|((id, usual, _), stated)| (id.metric(), stated.unwrap_or(*usual)))
                 .filter(|(metric, _)| metric.applies_to(start))
                 .map(|(metric, bound)| Condition::at_most(metric, bound))
                 .chain(memory)
@@ -137,109 +138,135 @@ pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
 /// varied.
 #[must_use]
 pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
-    let model = start.model.unwrap_or_default();
     let devices = start.accelerators() * start.machine.map_or(1.0, |machine| machine.dies);
-    // Without a model, only the number of accelerators limits the layout.
-    let up_to = |count: f64| if count > 0.0 { count.min(devices) } else { devices };
-    let words = |knob: Knob, words: &[&str]| Axis {
-        knob,
-        values: words.iter().map(|word| Setting::Choice((*word).into())).collect(),
-    };
-    let toggle = |knob: Knob| Axis { knob, values: vec![Setting::Toggle(false), Setting::Toggle(true)] };
-    let mut axes = Vec::new();
-    let fewest = objective.id == MetricId::Accelerators;
-    if fewest {
-        axes.push(Axis::of(Knob::NumNodes, (1..=64).map(f64::from).filter(|nodes| *nodes <= start.num_nodes)));
-    }
-    axes.push(Axis::of(Knob::Tp, divisors_within(f64::from(model.heads), up_to(f64::from(model.heads)))));
-    let mut depths = stages(model.depth(), devices, start.mode());
-    if fewest && start.mode() == Mode::Inference {
-        // Serving software distributes layers unevenly, so the fewest accelerators may be any number.
-        depths.extend((1..=EXHAUSTIVE_PP).map(f64::from).filter(|pp| *pp <= up_to(model.depth())));
-        sort::numbers(&mut depths);
-        depths.dedup();
-    }
-    axes.push(Axis::of(Knob::Pp, depths));
-    match start.mode() {
-        Mode::Training => {
-            axes.push(Axis::of(Knob::Cp, doubling(16.0_f64.min(devices))));
-            if fewest {
-                axes.push(Axis::of(Knob::Dp, divisors_within(start.global(&start.base), devices)));
-            }
-            // A single value: reverts a stated setting, but is not searched.
-            axes.push(Axis::of(Knob::Etp, [1.0]));
-            axes.push(Axis::of(Knob::RecomputeLayers, [0.0]));
-            if model.is_moe() {
-                axes.push(Axis::of(
-                    Knob::Ep,
-                    divisors_within(f64::from(model.experts), up_to(f64::from(model.experts))),
-                ));
-            }
-            axes.push(Axis::of(Knob::Microbatch, doubling(start.global(&start.base).min(64.0))));
-            axes.push(Axis::of(Knob::Vpp, chunks(model.depth(), devices)));
-            let allowed = start.active_software.training.most_sharding;
-            let shardings: Vec<&str> =
-                Sharding::WORDS.iter().filter(|(_, sharding)| *sharding <= allowed).map(|(word, _)| *word).collect();
-            axes.push(words(Knob::Sharding, &shardings));
-            axes.push(words(Knob::Recompute, &["auto", "selective", "full"]));
-            axes.push(toggle(Knob::Sp));
-            // Offloading is slower than sharding, so it is tried only if the states exceed the memory of all devices.
-            let allowed = start.active_software.training.most_offload;
-            let offloads = CpuOffload::WORDS.iter().filter(|(_, offload)| *offload <= allowed).map(|(word, _)| *word);
-            let memory = start.machine.map_or(0.0, |machine| machine.device.capacity()) * devices;
-            // The fewest accelerators are those that need no offload: with it, one would be enough.
-            if start.engine.models_hardware() && !fewest && STATE_BYTES * start.trained_params(&start.base) > memory {
-                axes.push(words(Knob::CpuOffload, &offloads.collect::<Vec<_>>()));
-            }
-        }
-        Mode::Inference => {
-            let traits = &start.active_software.serving;
-            let groups = if model.is_moe() && traits.attention_dp { devices } else { 1.0 };
-            axes.push(Axis::of(Knob::AttentionDp, doubling(groups)));
-            if fewest {
-                axes.push(Axis::of(Knob::Dp, (1..=MAX_REPLICAS).map(f64::from).filter(|dp| *dp <= devices)));
-            }
-            if model.is_moe() {
-                let copies = start.base.decode_layout().redundant;
-                axes.push(Axis::of(Knob::Ep, divisors_within(model.experts + copies, up_to(model.experts + copies))));
-                if traits.wide_ep && traits.attention_dp {
-                    axes.push(words(Knob::MoeDispatcher, &["alltoall", "deepep"]));
-                    axes.push(toggle(Knob::TwoBatchOverlap));
-                    if traits.pools {
-                        axes.push(Axis::of(Knob::PrefillTp, [f64::from(start.base.prefill_layout().tp)]));
-                        axes.push(Axis::of(Knob::PrefillAttentionDp, doubling(groups.min(64.0))));
-                        axes.push(Axis::of(Knob::PrefillEp, doubling(groups.min(64.0))));
-                    }
-                }
-            }
-            axes.push(Axis::of(Knob::ContextRanks, [1.0]));
-            let parts: &[f64] = if traits.pools { &[0.0, 0.25, 0.5] } else { &[0.0] };
-            axes.push(Axis::of(Knob::PrefillAccelerators, parts.iter().map(|part| (part * devices).floor())));
-            let rated = start.base.plan.serving.request_rate.is_some();
-            let latency = objective.section == Section::Latency;
-            // The concurrency is varied only if the objective is throughput or cost and there is no request rate;
-            // otherwise it is the given load.
-            if !rated && !latency && !fewest {
-                axes.push(Axis::of(Knob::Concurrency, doubling(16_384.0)));
-            }
-            axes.push(Axis::of(Knob::MaxNumSeqs, doubling(4096.0).filter(|seqs| *seqs >= 16.0)));
-            axes.push(Axis::of(Knob::MaxNumBatchedTokens, doubling(32_768.0).filter(|tokens| *tokens >= 1024.0)));
-            axes.push(toggle(Knob::ChunkedPrefill));
-        }
-    }
-    // Serving software that captures graphs does so by default, and is slower without them.
-    let captures = start.active_software.serving.decode_graphs != GraphCapture::None;
-    match start.mode() {
-        Mode::Training => axes.push(toggle(Knob::CudaGraphs)),
-        Mode::Inference if captures => {
-            axes.push(Axis { knob: Knob::CudaGraphs, values: vec![Setting::Toggle(true)] });
-        }
-        Mode::Inference => {}
-    }
+    let model = start.model.unwrap_or_default();
+    let defaults = DefaultAxes { start, model, devices, objective, fewest: objective.id == MetricId::Accelerators };
+    let mut axes = defaults.layout();
+    axes.extend(match start.mode() {
+        Mode::Training => defaults.training(),
+        Mode::Inference => defaults.serving(),
+    });
     axes.push(toggle(Knob::GpudirectRdma));
     axes.push(words(Knob::Virt, &["bare", "sriov"]));
     axes.retain(|axis| axis.turns(start));
     Space::of(axes).unwrap_or_default()
+}
+
+fn words(knob: Knob, words: &[&str]) -> Axis {
+    Axis { knob, values: words.iter().map(|word| Setting::Choice((*word).into())).collect() }
+}
+
+fn toggle(knob: Knob) -> Axis {
+    Axis { knob, values: vec![Setting::Toggle(false), Setting::Toggle(true)] }
+}
+
+/// Axes of [`default_space`].
+struct DefaultAxes<'s> {
+    start: &'s Scenario,
+    model: Architecture,
+    /// Devices of the target.
+    devices: f64,
+    objective: &'s Metric,
+    /// Whether the objective is the number of accelerators.
+    fewest: bool,
+}
+
+impl DefaultAxes<'_> {
+    /// A count, or the number of devices if that is smaller. Without a model, only the devices limit the layout.
+    fn up_to(&self, count: f64) -> f64 {
+        if count > 0.0 { count.min(self.devices) } else { self.devices }
+    }
+
+    fn layout(&self) -> Vec<Axis> {
+        let (start, model, devices) = (self.start, &self.model, self.devices);
+        let mut axes = Vec::new();
+        if self.fewest {
+            axes.push(Axis::of(Knob::NumNodes, (1..=64).map(f64::from).filter(|nodes| *nodes <= start.num_nodes)));
+        }
+        let heads = f64::from(model.heads);
+        axes.push(Axis::of(Knob::Tp, divisors_within(heads, self.up_to(heads))));
+        let mut depths = stages(model.depth(), devices, start.mode());
+        if self.fewest && start.mode() == Mode::Inference {
+            // Serving software distributes layers unevenly, so the fewest accelerators may be any number.
+            depths.extend((1..=EXHAUSTIVE_PP).map(f64::from).filter(|pp| *pp <= self.up_to(model.depth())));
+            sort::numbers(&mut depths);
+            depths.dedup();
+        }
+        axes.push(Axis::of(Knob::Pp, depths));
+        axes
+    }
+
+    fn training(&self) -> Vec<Axis> {
+        let (start, model, devices) = (self.start, &self.model, self.devices);
+        let (global, traits) = (start.global(&start.base), &start.active_software.training);
+        let mut axes = vec![Axis::of(Knob::Cp, doubling(16.0_f64.min(devices)))];
+        if self.fewest {
+            axes.push(Axis::of(Knob::Dp, divisors_within(global, devices)));
+        }
+        // A single value: reverts a stated setting, but is not searched.
+        axes.push(Axis::of(Knob::Etp, [1.0]));
+        axes.push(Axis::of(Knob::RecomputeLayers, [0.0]));
+        if model.is_moe() {
+            let experts = f64::from(model.experts);
+            axes.push(Axis::of(Knob::Ep, divisors_within(experts, self.up_to(experts))));
+        }
+        axes.push(Axis::of(Knob::Microbatch, doubling(global.min(64.0))));
+        axes.push(Axis::of(Knob::Vpp, chunks(model.depth(), devices)));
+        let shardings = Sharding::WORDS.iter().filter(|(_, sharding)| *sharding <= traits.most_sharding);
+        axes.push(words(Knob::Sharding, &shardings.map(|(word, _)| *word).collect::<Vec<_>>()));
+        axes.push(words(Knob::Recompute, &["auto", "selective", "full"]));
+        axes.push(toggle(Knob::Sp));
+        // Offloading is slower than sharding, so it is tried only if the states exceed the memory of all devices. The
+        // fewest accelerators are those that need no offload: with it, one would be enough.
+        let memory = start.machine.map_or(0.0, |machine| machine.device.capacity()) * devices;
+        let exceeds = STATE_BYTES * start.trained_params(&start.base) > memory;
+        if start.engine.models_hardware() && !self.fewest && exceeds {
+            let offloads = CpuOffload::WORDS.iter().filter(|(_, offload)| *offload <= traits.most_offload);
+            axes.push(words(Knob::CpuOffload, &offloads.map(|(word, _)| *word).collect::<Vec<_>>()));
+        }
+        axes.push(toggle(Knob::CudaGraphs));
+        axes
+    }
+
+    fn serving(&self) -> Vec<Axis> {
+        let (start, model, devices) = (self.start, &self.model, self.devices);
+        let traits = &start.active_software.serving;
+        let groups = if model.is_moe() && traits.attention_dp { devices } else { 1.0 };
+        let mut axes = vec![Axis::of(Knob::AttentionDp, doubling(groups))];
+        if self.fewest {
+            axes.push(Axis::of(Knob::Dp, (1..=MAX_REPLICAS).map(f64::from).filter(|dp| *dp <= devices)));
+        }
+        if model.is_moe() {
+            let experts = model.experts + start.base.decode_layout().redundant;
+            axes.push(Axis::of(Knob::Ep, divisors_within(experts, self.up_to(experts))));
+            if traits.wide_ep && traits.attention_dp {
+                axes.push(words(Knob::MoeDispatcher, &["alltoall", "deepep"]));
+                axes.push(toggle(Knob::TwoBatchOverlap));
+                if traits.pools {
+                    axes.push(Axis::of(Knob::PrefillTp, [f64::from(start.base.prefill_layout().tp)]));
+                    axes.push(Axis::of(Knob::PrefillAttentionDp, doubling(groups.min(64.0))));
+                    axes.push(Axis::of(Knob::PrefillEp, doubling(groups.min(64.0))));
+                }
+            }
+        }
+        axes.push(Axis::of(Knob::ContextRanks, [1.0]));
+        let shares: &[f64] = if traits.pools { &[0.0, 0.25, 0.5] } else { &[0.0] };
+        axes.push(Axis::of(Knob::PrefillAccelerators, shares.iter().map(|share| (share * devices).floor())));
+        // The concurrency is varied only if the objective is throughput or cost and there is no request rate; otherwise
+        // it is the given load.
+        let rated = start.base.plan.serving.request_rate.is_some();
+        if !rated && self.objective.section != Section::Latency && !self.fewest {
+            axes.push(Axis::of(Knob::Concurrency, doubling(16_384.0)));
+        }
+        axes.push(Axis::of(Knob::MaxNumSeqs, doubling(4096.0).filter(|seqs| *seqs >= 16.0)));
+        axes.push(Axis::of(Knob::MaxNumBatchedTokens, doubling(32_768.0).filter(|tokens| *tokens >= 1024.0)));
+        axes.push(toggle(Knob::ChunkedPrefill));
+        // Serving software that captures graphs does so by default, and is slower without them.
+        if traits.decode_graphs != GraphCapture::None {
+            axes.push(Axis { knob: Knob::CudaGraphs, values: vec![Setting::Toggle(true)] });
+        }
+        axes
+    }
 }
 
 /// Powers of two up to `limit`.
