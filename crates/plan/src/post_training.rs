@@ -24,11 +24,11 @@ use atlas_perf::collective::{Fabric, Group, all_gather, point_to_point};
 /// Composition of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepOptions {
-    /// Prompts per step; pairs of answers in preference optimization.
+    /// Prompts per step; pairs of responses in preference optimization.
     pub prompts: Count,
-    /// Answers sampled per prompt. `None`: the answers are given by the data set, two per prompt.
+    /// Responses sampled per prompt. `None`: the responses are given by the data set, two per prompt.
     pub samples: Option<Count>,
-    /// Frozen models of the same size that process every answer: a reference model, a reward model.
+    /// Frozen models of the same size that process every response: a reference model, a reward model.
     pub scorers: Count,
     /// Nodes dedicated to rollouts. `None`: all nodes alternate between rollout and training.
     pub rollout_nodes: Option<Count>,
@@ -39,15 +39,15 @@ pub struct StepOptions {
 /// Times and cost of a step. All times are in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Number of answers.
+    /// Number of responses.
     pub sequences: f64,
     /// Number of optimizer steps.
     pub updates: f64,
-    /// Time to generate the answers.
+    /// Time to generate the responses.
     pub rollout: f64,
-    /// Part of `rollout` in which accelerators idle while the longest answers finish.
+    /// Part of `rollout` in which accelerators idle while the longest responses finish.
     pub tail: f64,
-    /// Time of the frozen models to process the answers.
+    /// Time of the frozen models to process the responses.
     pub scoring: f64,
     /// Time of the optimizer steps.
     pub training: f64,
@@ -56,7 +56,7 @@ pub struct Step {
     /// Time of the whole step; less than the sum of the parts if rollouts run concurrently with training.
     pub seconds: f64,
     /// Share of the total accelerator time in which accelerators are not part of a layout, or wait for the other pool, for
-    /// the longest answers or for weights.
+    /// the longest responses or for weights.
     pub idle: f64,
     /// Cost of the step, USD; `None` without a price.
     pub usd: Option<f64>,
@@ -144,8 +144,10 @@ fn answered(scenario: &Scenario, parts: &Parts) -> Result<Estimate, StepError> {
         other => Err(StepError::CannotRun {
             workload: parts.workload.name.to_string(),
             nodes: scenario.num_nodes,
-            why: other
-                .map_or_else(|| format!("the {} engine knows no layout", scenario.engine.name()), |v| v.describe()),
+            why: other.map_or_else(
+                || format!("the {} engine does not model layouts", scenario.engine.name()),
+                |v| v.describe(),
+            ),
         }),
     }
 }
@@ -193,7 +195,7 @@ fn share_at_work(part: &str, scenario: &Scenario, notes: &mut Vec<String>) -> f6
     (used / all.max(1.0)).min(1.0)
 }
 
-/// Notes on stated knobs that a step replaces: all answers are queued at once, and have the lengths of the rollout.
+/// Notes on stated knobs that a step replaces: all responses are queued at the start, and have the lengths of the rollout.
 fn replaced(train: &Overrides, rollout: &Overrides, options: &StepOptions) -> Vec<String> {
     let mut notes = Vec::new();
     for knob in [Knob::Prompt, Knob::Generate].into_iter().filter(|knob| train.contains_key(knob)) {
@@ -202,12 +204,119 @@ fn replaced(train: &Overrides, rollout: &Overrides, options: &StepOptions) -> Ve
     let load = [Knob::Load, Knob::Concurrency, Knob::RequestRate, Knob::RunRequests];
     for knob in load.into_iter().filter(|knob| rollout.contains_key(knob)) {
         let why = match options.samples {
-            Some(_) => "all answers of a step are queued at once; max_num_seqs limits how many are generated at a time",
+            Some(_) => {
+                "all responses of a step are queued at the start; max_num_seqs limits how many are generated at a time"
+            }
             None => "there is no rollout",
         };
         notes.push(format!("{} has no effect in the rollout: {why}", knob.name()));
     }
     notes
+}
+
+/// Knobs of the rollout, with those of the target taken from training.
+fn with_target_of(rollout: &Overrides, train: &Overrides) -> Overrides {
+    let of_target = |knob: &Knob| knob.spec().group == field::Group::Target;
+    let mut knobs = rollout.clone();
+    knobs.retain(|knob, _| !of_target(knob));
+    knobs.extend(train.iter().filter(|(knob, _)| of_target(knob)).map(|(knob, to)| (*knob, to.clone())));
+    knobs
+}
+
+/// Numbers of nodes for training and rollout. Without dedicated rollout nodes, both use all nodes.
+fn node_split(all: Count, options: &StepOptions) -> Result<(Count, Count), StepError> {
+    match options.rollout_nodes {
+        None => Ok((all, all)),
+        Some(nodes) if nodes < 1.0 || nodes >= all => Err(StepError::Nodes { rollout: nodes, all }),
+        Some(nodes) => Ok((Count::floor(all - nodes), nodes)),
+    }
+}
+
+/// Generation of all responses of a step.
+struct Rollout {
+    estimate: Estimate,
+    /// Duration, s.
+    seconds: f64,
+    /// Part of the duration that is due to responses of different lengths, s.
+    tail: f64,
+}
+
+impl Rollout {
+    fn of(serve: &Scenario, parts: &Parts, sequences: f64) -> Result<Rollout, StepError> {
+        let requests = [(Knob::RunRequests, sequences)];
+        let (rate, estimate) = rate_at_load(serve, parts, LoadKind::Burst, &requests)?;
+        // For comparison: the same number of responses, all of mean length.
+        let mut even = serve.clone();
+        (even.base.plan.serving.generate_spread, even.base.plan.serving.generate_max) = (None, None);
+        let (even_rate, _) = rate_at_load(&even, parts, LoadKind::Burst, &requests)?;
+        let seconds = sequences / rate;
+        Ok(Rollout { estimate, seconds, tail: (seconds - sequences / even_rate).max(0.0) })
+    }
+}
+
+/// The optimizer steps ("updates") of a post-training step.
+struct Training {
+    scenario: Scenario,
+    /// Estimate of one update.
+    estimate: Estimate,
+    /// Number of updates.
+    updates: f64,
+    /// Duration of all updates, s.
+    seconds: f64,
+}
+
+impl Training {
+    /// Trains on `sequences` sequences of `length` tokens.
+    fn of(
+        mut scenario: Scenario,
+        parts: &Parts,
+        (sequences, length): (f64, f64),
+        notes: &mut Vec<String>,
+    ) -> Result<Training, StepError> {
+        let global = scenario.global(&scenario.base).min(sequences);
+        for (knob, value) in [(Knob::Prompt, length), (Knob::Generate, 0.0), (Knob::Global, global)] {
+            scenario.set(knob, &Setting::Number(value), parts)?;
+        }
+        let estimate = answered(&scenario, parts)?;
+        let whole_updates = (sequences / global).floor();
+        let rest = sequences - whole_updates * global;
+        let step_s = |estimate: &Estimate| estimate.total.step_time_ms * 1e-3;
+        let (mut updates, mut seconds) = (whole_updates, whole_updates * step_s(&estimate));
+        if rest > 0.0 {
+            // Every replica takes whole micro-batches, which are padded.
+            let unit = scenario.base.shape.dp * scenario.microbatch;
+            let mut last = scenario.clone();
+            last.set(Knob::Global, &Setting::Number(((rest / unit).ceil() * unit).min(global)), parts)?;
+            updates += 1.0;
+            seconds += step_s(&answered(&last, parts)?);
+            notes.push(format!(
+                "{sequences} responses are not a multiple of the global batch of {global}: the last of {updates} updates \
+                 has {rest}"
+            ));
+        }
+        Ok(Training { scenario, estimate, updates, seconds })
+    }
+}
+
+/// Responses per second that a frozen model scores: it reads responses of `length` tokens with the layout of the
+/// rollout. Also returns the share of the accelerators in use.
+fn scoring_rate(
+    mut reader: Scenario,
+    parts: &Parts,
+    length: f64,
+    notes: &mut Vec<String>,
+) -> Result<(f64, f64), StepError> {
+    reader.set(Knob::Prompt, &Setting::Number(length), parts)?;
+    reader.set(Knob::Generate, &Setting::Number(1.0), parts)?;
+    let share = share_at_work("scoring", &reader, notes);
+    let concurrency = f64::from(reader.base.shape.dp.max(Count::ONE));
+    let (rate, _) = rate_at_load(&reader, parts, LoadKind::PrefillOnly, &[(Knob::Concurrency, concurrency)])?;
+    Ok((rate, share))
+}
+
+/// USD per second of all nodes of a scenario, if a price is known.
+fn usd_per_second(estimate: &Estimate, scenario: &Scenario) -> Option<f64> {
+    MetricId::UsdPerHour.metric().applicable_value(estimate, scenario).map(|usd| usd / 3600.0)
 }
 
 /// Estimates a post-training step. Both workloads run on the same target, so the knobs of the target are those of
@@ -221,12 +330,8 @@ pub fn step(
     rollout: (&Parts, &Overrides),
     options: &StepOptions,
 ) -> Result<Step, StepError> {
-    let ((train_parts, train_knobs), (rollout_parts, own_knobs)) = (train, rollout);
-    let of_target = |knob: &Knob| knob.spec().group == field::Group::Target;
-    let mut rollout_knobs = own_knobs.clone();
-    rollout_knobs.retain(|knob, _| !of_target(knob));
-    rollout_knobs.extend(train_knobs.iter().filter(|(knob, _)| of_target(knob)).map(|(knob, to)| (*knob, to.clone())));
-    let rollout_knobs = &rollout_knobs;
+    let ((train_parts, train_knobs), (rollout_parts, _)) = (train, rollout);
+    let rollout_knobs = &with_target_of(rollout.1, train_knobs);
     if train_parts.model_name() != rollout_parts.model_name() {
         return Err(StepError::Models(train_parts.workload.name.to_string(), rollout_parts.workload.name.to_string()));
     }
@@ -236,108 +341,63 @@ pub fn step(
     if options.samples.is_none() && options.rollout_nodes.is_some() {
         return Err(StepError::Setting("without rollouts no nodes can be set apart for them"));
     }
-    let whole = Scenario::resolve(train_parts, train_knobs)?.num_nodes;
-    let split = match options.rollout_nodes {
-        Some(nodes) if nodes < 1.0 || nodes >= whole => return Err(StepError::Nodes { rollout: nodes, all: whole }),
-        nodes => nodes,
-    };
-    let (train_nodes, rollout_nodes) = split.map_or((whole, whole), |nodes| (Count::floor(whole - nodes), nodes));
+    let all_nodes = Scenario::resolve(train_parts, train_knobs)?.num_nodes;
+    let (train_nodes, rollout_nodes) = node_split(all_nodes, options)?;
+    let dedicated = options.rollout_nodes.is_some();
 
     let sequences = options.prompts * options.samples.unwrap_or(Count::new(2));
     let mut serve = resolved(rollout_parts, rollout_knobs, Some(rollout_nodes), Mode::Inference)?;
     let length = serve.base.shape.prompt + serve.base.shape.generate;
     if let Some(samples) = options.samples.filter(|_| serve.follows(Knob::PrefixHit)) {
-        // All answers to a prompt except the first find the prompt in the prefix cache.
+        // All responses to a prompt except the first find the prompt in the prefix cache.
         serve.set(Knob::PrefixHit, &Setting::Number((samples - 1.0) / samples), rollout_parts)?;
     }
     let mut notes = replaced(train_knobs, rollout_knobs, options);
     let rollout_share = if options.samples.is_some() { share_at_work("the rollout", &serve, &mut notes) } else { 1.0 };
-    let (rolled, rollout_s, tail) = match options.samples {
-        None => (None, 0.0, 0.0),
-        Some(_) => {
-            let (rate, answer) =
-                rate_at_load(&serve, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
-            // For comparison: the same number of answers, all of mean length.
-            let mut even = serve.clone();
-            (even.base.plan.serving.generate_spread, even.base.plan.serving.generate_max) = (None, None);
-            let (level, _) = rate_at_load(&even, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
-            (Some(answer), sequences / rate, (sequences / rate - sequences / level).max(0.0))
-        }
-    };
+    let rollout = options.samples.map(|_| Rollout::of(&serve, rollout_parts, sequences)).transpose()?;
+    let (rollout_s, tail) = rollout.as_ref().map_or((0.0, 0.0), |rollout| (rollout.seconds, rollout.tail));
 
-    let mut trained = resolved(train_parts, train_knobs, Some(train_nodes), Mode::Training)?;
-    let global = trained.global(&trained.base).min(sequences);
-    for (knob, value) in [(Knob::Prompt, length), (Knob::Generate, 0.0), (Knob::Global, global)] {
-        trained.set(knob, &Setting::Number(value), train_parts)?;
-    }
-    let optimizer = answered(&trained, train_parts)?;
-    let whole_updates = (sequences / global).floor();
-    let rest = sequences - whole_updates * global;
-    let updates = whole_updates + if rest > 0.0 { 1.0 } else { 0.0 };
-    let step_s = |answer: &Estimate| answer.total.step_time_ms * 1e-3;
-    let mut training_s = whole_updates * step_s(&optimizer);
-    if rest > 0.0 {
-        // Every replica takes whole micro-batches, which are padded.
-        let least = trained.base.shape.dp * trained.microbatch;
-        let mut last = trained.clone();
-        last.set(Knob::Global, &Setting::Number(((rest / least).ceil() * least).min(global)), train_parts)?;
-        training_s += step_s(&answered(&last, train_parts)?);
-        notes.push(format!(
-            "{sequences} responses are not a multiple of the global batch of {global}: the last of {updates} updates has {rest}"
-        ));
-    }
+    let trained = resolved(train_parts, train_knobs, Some(train_nodes), Mode::Training)?;
+    let training = Training::of(trained, train_parts, (sequences, length), &mut notes)?;
 
     // The frozen models run on the training nodes, with the layout of the rollout.
-    if trained.corrections.is_some() && options.scorers > 0.0 {
+    if training.scenario.corrections.is_some() && options.scorers > 0.0 {
         notes.push("the calibration of this target is not applied to scoring".to_owned());
     }
-    let mut scoring_share = 1.0;
-    let scoring = if options.scorers > 0.0 {
-        let mut reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;
-        reader.set(Knob::Prompt, &Setting::Number(length), rollout_parts)?;
-        reader.set(Knob::Generate, &Setting::Number(1.0), rollout_parts)?;
-        scoring_share = share_at_work("scoring", &reader, &mut notes);
-        let side_by_side = reader.base.shape.dp.max(Count::ONE);
-        let (rate, _) = rate_at_load(
-            &reader,
-            rollout_parts,
-            LoadKind::PrefillOnly,
-            &[(Knob::Concurrency, f64::from(side_by_side))],
-        )?;
-        options.scorers * sequences / rate
+    let (scoring, scoring_share) = if options.scorers > 0.0 {
+        let reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;
+        let (rate, share) = scoring_rate(reader, rollout_parts, length, &mut notes)?;
+        (options.scorers * sequences / rate, share)
     } else {
-        0.0
+        (0.0, 1.0)
     };
-    let sync = rolled.as_ref().map_or(0.0, |rolled| sync(&trained, &serve, rolled, split.is_some()));
+    let sync = rollout.as_ref().map_or(0.0, |rollout| sync(&training.scenario, &serve, &rollout.estimate, dedicated));
 
-    let learning = scoring + training_s;
-    let working = scoring_share * scoring + share_at_work("training", &trained, &mut notes) * training_s;
+    // Scoring and training alternate on the same nodes.
+    let training_share = share_at_work("training", &training.scenario, &mut notes);
+    let learning = scoring + training.seconds;
+    let working = scoring_share * scoring + training_share * training.seconds;
     let seconds = sync + if options.asynchronous { rollout_s.max(learning) } else { rollout_s + learning };
-    let second = |answer: &Estimate, scenario: &Scenario| {
-        let hour = MetricId::UsdPerHour.metric().applicable_value(answer, scenario);
-        hour.map(|usd| usd / 3600.0)
-    };
-    let trainer = second(&optimizer, &trained);
-    let server = rolled.as_ref().map_or(Some(0.0), |rolled| second(rolled, &serve));
-    let priced = trainer.zip(server);
-    let (busy, all, usd) = match (&rolled, split) {
-        (Some(_), Some(_)) => (
+    let trainer_usd = usd_per_second(&training.estimate, &training.scenario);
+    let server_usd = rollout.as_ref().map_or(Some(0.0), |rollout| usd_per_second(&rollout.estimate, &serve));
+    let prices = trainer_usd.zip(server_usd);
+    let (busy, all, usd) = if dedicated {
+        (
             rollout_nodes * rollout_share * (rollout_s - tail) + train_nodes * working,
-            whole * seconds,
-            priced.map(|(trainer, server)| seconds * (server + trainer)),
-        ),
-        _ => {
-            let usd = priced.map(|(trainer, server)| rollout_s * server + (learning + sync) * trainer);
-            (rollout_share * (rollout_s - tail) + working, seconds, usd)
-        }
+            all_nodes * seconds,
+            prices.map(|(trainer, server)| seconds * (server + trainer)),
+        )
+    } else {
+        let usd = prices.map(|(trainer, server)| rollout_s * server + (learning + sync) * trainer);
+        (rollout_share * (rollout_s - tail) + working, seconds, usd)
     };
     Ok(Step {
         sequences,
-        updates,
+        updates: training.updates,
         rollout: rollout_s,
         tail,
         scoring,
-        training: training_s,
+        training: training.seconds,
         sync,
         seconds,
         idle: (1.0 - busy / all.max(1e-12)).clamp(0.0, 1.0),
