@@ -125,7 +125,7 @@ impl Model for Station<'_> {
     }
 }
 
-/// Runs the station until its last customer has left, or `progress` is cancelled.
+/// Runs the station until its last customer has left, or `progress` is canceled.
 pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Output {
     let mut station = Station {
         input,

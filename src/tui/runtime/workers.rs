@@ -1,4 +1,4 @@
-//! Worker threads: one per order, reporting by messages, cancelled by their gauges.
+//! Worker threads: one per order, reporting by messages, canceled by their gauges.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl Workers {
         let until = self.grace.filter(|_| !self.running.is_empty())?;
         let left = until.saturating_duration_since(Instant::now());
         match self.receiver.recv_timeout(left) {
-            // Skip results of cancelled orders and keep waiting.
+            // Skip results of canceled orders and keep waiting.
             Ok((serial, product)) => self.finished(serial, product).or_else(|| self.wait_briefly()),
             Err(_) => {
                 self.grace = None;

@@ -7,7 +7,7 @@ use super::query::{Progress, Query, Stage};
 use crate::tui::message::Effect;
 
 impl<Q: Clone + PartialEq, A> Query<Q, A> {
-    /// Submits `question`, unless it is the current one. Work on another question is cancelled.
+    /// Submits `question`, unless it is the current one. Work on another question is canceled.
     pub fn ask(
         &mut self,
         question: Q,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// A computation for a worker thread, from plain data to plain data.
 pub trait Job: fmt::Debug + Send + Sync {
-    /// Runs the job. Reports progress to `gauge`, and returns soon after that is cancelled.
+    /// Runs the job. Reports progress to `gauge`, and returns soon after that is canceled.
     ///
     /// # Errors
     /// The reason why there is no answer, as a message for the user.

@@ -7,7 +7,7 @@
 //!
 //! * **An answer belongs to its question.** Questions contain [`App::generation`], which every change of the scenario
 //!   increments, so that asking again after an edit cancels the running work and orders new work. Results of a
-//!   cancelled order have a serial number that is not awaited, and are dropped. Until the new answer arrives, the old
+//!   canceled order have a serial number that is not awaited, and are dropped. Until the new answer arrives, the old
 //!   one can be shown; [`Query::is_fresh`] distinguishes them.
 //! * **Esc stops.** A stopped question is not asked again until it changes or [`Query::forget`] is called.
 //! * **Short work shows in the same frame.** The runtime waits a few milliseconds for new work before it draws, so that

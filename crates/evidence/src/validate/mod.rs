@@ -177,7 +177,7 @@ pub fn judge_by(
     let counted = |(row, copy_of): &(&Row, Option<&Row>)| {
         let mut verdicts = judge.row(row);
         if gauge.cancelled() {
-            // A cancelled simulation has no result.
+            // A canceled simulation has no result.
             return Vec::new();
         }
         for verdict in &mut verdicts {

@@ -56,7 +56,7 @@ pub enum StopReason {
     Empty,
     /// The next event was beyond the horizon.
     Horizon,
-    /// The run was cancelled.
+    /// The run was canceled.
     Cancelled,
     /// The maximum number of events was reached with events left.
     Exhausted,
@@ -66,7 +66,7 @@ pub enum StopReason {
 /// ends by itself.
 pub const MAX_EVENTS: u64 = 500_000_000;
 
-/// Runs `model` until no events are left, the next event is after `until`, `progress` is cancelled, or [`MAX_EVENTS`]
+/// Runs `model` until no events are left, the next event is after `until`, `progress` is canceled, or [`MAX_EVENTS`]
 /// events have been handled.
 pub fn run<M: Model>(model: &mut M, queue: &mut EventQueue<M::Event>, until: Time, progress: &Progress) -> StopReason {
     run_within(model, queue, until, MAX_EVENTS, progress)

@@ -21,13 +21,13 @@ pub struct Progress {
 const WHOLE: f64 = 1e6;
 
 impl Progress {
-    /// Creates a progress with nothing done and not cancelled.
+    /// Creates a progress with nothing done and not canceled.
     #[must_use]
     pub fn new() -> Self {
         Progress::default()
     }
 
-    /// Creates the progress of a part of the work. It counts separately, but cancelling either also cancels the other.
+    /// Creates the progress of a part of the work. It counts separately, but canceling either also cancels the other.
     #[must_use]
     pub fn part(&self) -> Progress {
         Progress { cancelled: Arc::clone(&self.cancelled), ..Progress::default() }

@@ -5,9 +5,9 @@
 //! move. Events at the end of the current instant are kept in a separate list, and so are events that are scheduled in
 //! order of time, such as the ends of activities of equal length.
 //!
-//! Cancelling marks the slot; its key is skipped when it reaches the head of the heap. When more than a quarter of the
-//! keys are marked, all marked keys are swept, at an amortized constant cost per cancelled event. Handles carry a
-//! generation, so that cancelling a stale handle has no effect. Heap and slab grow to the peak number of pending events
+//! Canceling marks the slot; its key is skipped when it reaches the head of the heap. When more than a quarter of the
+//! keys are marked, all marked keys are swept, at an amortized constant cost per canceled event. Handles carry a
+//! generation, so that canceling a stale handle has no effect. Heap and slab grow to the peak number of pending events
 //! and never shrink: in the steady state, events need no allocation.
 
 use super::time::Time;
@@ -20,8 +20,8 @@ const SLOT_BITS: u32 = 28;
 const SEQUENCE_BITS: u32 = 36;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 const ARITY: usize = 4;
-/// Sweeping does not pay off below this many cancelled events, nor below this fraction of the heap: it costs about as
-/// much for each pending event as it saves for each cancelled one.
+/// Sweeping does not pay off below this many canceled events, nor below this fraction of the heap: it costs about as
+/// much for each pending event as it saves for each canceled one.
 const MIN_SWEEP_EVENTS: usize = 16;
 const MIN_SWEEP_DIVISOR: usize = 4;
 
@@ -44,7 +44,7 @@ impl Default for Handle {
 }
 
 impl Handle {
-    /// Handle of no event. Cancelling it does nothing.
+    /// Handle of no event. Canceling it does nothing.
     pub const NONE: Handle = Handle { slot: u32::MAX, generation: u32::MAX };
 }
 
@@ -144,7 +144,7 @@ impl<E: Copy> EventQueue<E> {
         self.push(self.now.plus(delay), event)
     }
 
-    /// Like [`EventQueue::at`], for an event that is never cancelled and usually happens after all others scheduled on
+    /// Like [`EventQueue::at`], for an event that is never canceled and usually happens after all others scheduled on
     /// the same line (of [`FIFO_LISTS`]). In this case it does not go through the heap.
     #[inline]
     pub fn push_fifo(&mut self, line: usize, time: Time, event: E) {
@@ -203,7 +203,7 @@ impl<E: Copy> EventQueue<E> {
         (index, 0)
     }
 
-    /// Cancels an event. Returns `false` if it was already handled or cancelled, or never existed.
+    /// Cancels an event. Returns `false` if it was already handled or canceled, or never existed.
     pub fn cancel(&mut self, handle: Handle) -> bool {
         let Some(slot) = self.slots.get_mut(handle.slot as usize) else { return false };
         if slot.generation != handle.generation || !slot.live {
@@ -235,7 +235,7 @@ impl<E: Copy> EventQueue<E> {
                 if !self.late.is_empty() {
                     let key = first.min(in_turn);
                     if time_of(key) > self.now || key == NEVER {
-                        // A cancelled event at the head of the heap does not matter: the events behind it are even
+                        // A canceled event at the head of the heap does not matter: the events behind it are even
                         // later.
                         return self.next_at_end_of_instant(until);
                     }
@@ -298,7 +298,7 @@ impl<E: Copy> EventQueue<E> {
         Some(event)
     }
 
-    /// Removes the keys of cancelled events from the heap.
+    /// Removes the keys of canceled events from the heap.
     #[cold]
     #[inline(never)]
     fn sweep(&mut self) {

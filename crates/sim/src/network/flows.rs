@@ -252,7 +252,7 @@ impl Flows {
             let course = &mut self.courses[id as usize];
             course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
             course.due = course.ends;
-            // The flow never becomes faster, so the event need not be cancelled and needs no handle.
+            // The flow never becomes faster, so the event need not be canceled and needs no handle.
             queue.push_fifo(DEPARTURES, course.ends, NetworkEvent::Departed(id).into());
         } else {
             self.fresh.push(id);

@@ -83,6 +83,6 @@ pub struct Output {
     pub messages: u64,
     /// Number of events handled.
     pub events: u64,
-    /// Whether the run was cancelled before its end.
+    /// Whether the run was canceled before its end.
     pub cancelled: bool,
 }

@@ -148,7 +148,7 @@ pub struct Output {
     pub steps: u64,
     /// Events handled.
     pub events: u64,
-    /// Whether the run was cancelled before its end.
+    /// Whether the run was canceled before its end.
     pub cancelled: bool,
     /// Length of a cell of the timeline, s.
     pub cell: f64,

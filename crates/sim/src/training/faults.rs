@@ -56,7 +56,7 @@ pub struct Output {
     pub goodput: f64,
     /// Number of failures.
     pub failures: u64,
-    /// Whether the run was cancelled, or did not finish within 213 days (the range of the clock) or the maximum number
+    /// Whether the run was canceled, or did not finish within 213 days (the range of the clock) or the maximum number
     /// of events, for example because nodes fail faster than the job restarts.
     pub unfinished: bool,
 }
@@ -346,7 +346,7 @@ pub fn best_interval(
                 [simulate(&one, seed, progress).map_or(0.0, |o| o.goodput)]
             };
             let [goodput] = replicate(seed, replications, 0.95, goodput);
-            // A cancelled run says nothing about its interval.
+            // A canceled run says nothing about its interval.
             if progress.cancelled() {
                 break;
             }

@@ -245,7 +245,7 @@ pub struct Output {
     pub replicas: u32,
     /// Events handled.
     pub events: u64,
-    /// Whether the run was cancelled before its end.
+    /// Whether the run was canceled before its end.
     pub cancelled: bool,
 }
 

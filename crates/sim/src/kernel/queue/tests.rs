@@ -102,7 +102,7 @@ fn cancelled_events_do_not_pile_up() {
 }
 
 proptest! {
-    /// Any mixture of scheduling, cancelling and popping matches a sorted list.
+    /// Any mixture of scheduling, canceling and popping matches a sorted list.
     #[test]
     fn event_queue_agrees_with_a_sorted_list(actions in prop::collection::vec((0u8..6, 0u64..20, any::<prop::sample::Index>()), 1..600)) {
         let mut queue = EventQueue::default();
