@@ -3,7 +3,7 @@
 use super::{Bars, Plot};
 
 /// Number of distinct colors (Okabe and Ito's color-blind-safe palette). Series beyond it reuse them from the start.
-pub const COLOURS: usize = 8;
+pub const COLORS: usize = 8;
 /// Maximum points of a line that get individual markers.
 const MAX_MARKED_POINTS: usize = 40;
 /// Height of one legend line.
@@ -23,7 +23,7 @@ pub enum Ink {
     /// A limit.
     Limit,
     /// Series or part by its index.
-    Colour(usize),
+    Color(usize),
     /// Shade of the first color in percent, for heat maps.
     Shade(u8),
     /// Empty cell.
@@ -97,7 +97,7 @@ impl Drawing {
             if x + wide > self.width && x > 16.0 {
                 (x, y) = (16.0, y + LEGEND_LINE_HEIGHT);
             }
-            self.items.push(Item::Rectangle(Ink::Colour(number), [x, y - 9.0, 10.0, 10.0], String::new()));
+            self.items.push(Item::Rectangle(Ink::Color(number), [x, y - 9.0, 10.0, 10.0], String::new()));
             self.text(Ink::Text, Anchor::Start, x + 15.0, y, name);
             x += wide;
             self.height = y + 10.0;
@@ -127,7 +127,7 @@ pub fn plot(plot: &Plot, width: f64, height: f64) -> Option<Drawing> {
     out.text(Ink::Dim, Anchor::Start, left, 14.0, plot.up.label.clone());
     out.text(Ink::Dim, Anchor::End, width - right, height - 8.0, plot.across.label.clone());
     for (number, series) in plot.series.iter().enumerate() {
-        let ink = Ink::Colour(number);
+        let ink = Ink::Color(number);
         let shown = series.points.iter().filter(|(px, py)| plot.across.scale.shows(*px) && plot.up.scale.shows(*py));
         let places: Vec<(f64, f64)> = shown.map(|(px, py)| (x(*px), y(*py))).collect();
         if !series.joined || places.len() <= MAX_MARKED_POINTS {
@@ -169,10 +169,10 @@ pub fn bars(bars: &Bars, width: f64) -> Option<Drawing> {
         out.text(Ink::Text, Anchor::End, left - 8.0, text, bar.name.clone());
         let mut from = 0.0;
         for (name, value) in bar.parts.iter().filter(|(_, value)| *value > 0.0 && value.is_finite()) {
-            let colour = names.iter().position(|known| known == name).unwrap_or_default();
+            let color = names.iter().position(|known| known == name).unwrap_or_default();
             let place = [x(from), top, (x(from + value) - x(from)).max(0.0), ROW - 8.0];
             let described = format!("{name} {}", atlas_core::units::si(*value));
-            out.items.push(Item::Rectangle(Ink::Colour(colour), place, described));
+            out.items.push(Item::Rectangle(Ink::Color(color), place, described));
             from += value;
         }
         if let Some((low, high)) = bar.interval.filter(|(low, high)| low.is_finite() && high.is_finite()) {

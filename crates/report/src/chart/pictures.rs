@@ -1,6 +1,6 @@
 //! Layout of charts other than plots and bars: heat maps, tornado charts, and lanes of tasks over time.
 
-use super::drawing::{Anchor, COLOURS, Drawing, Ink, Item};
+use super::drawing::{Anchor, COLORS, Drawing, Ink, Item};
 
 /// Width of a character of the charts' font, in drawing units.
 const CHARACTER_WIDTH: f64 = 7.4;
@@ -133,12 +133,12 @@ pub fn tornado(title: &str, swings: &[Swing], width: f64) -> Option<Drawing> {
     for (row, swing) in swings.iter().enumerate() {
         let top = ROW * row as f64 + 4.0;
         out.text(Ink::Text, Anchor::End, left - 8.0, top + 13.0, truncate_name(&swing.name));
-        for (colour, (change, described)) in swing.moves.iter().enumerate() {
+        for (color, (change, described)) in swing.moves.iter().enumerate() {
             let Some(change) = change.filter(|change| change.is_finite()) else { continue };
             let end = middle + half * (change / reach).clamp(-1.0, 1.0);
             // If both moves change the metric in the same direction, their bars are drawn above each other.
-            let place = [middle.min(end), top + 7.0 * colour as f64, (end - middle).abs().max(0.5), 7.0];
-            out.items.push(Item::Rectangle(Ink::Colour(colour), place, format!("{}: {described}", swing.name)));
+            let place = [middle.min(end), top + 7.0 * color as f64, (end - middle).abs().max(0.5), 7.0];
+            out.items.push(Item::Rectangle(Ink::Color(color), place, format!("{}: {described}", swing.name)));
         }
         let at = |side: f64| {
             let to = |(change, described): &(Option<f64>, String)| {
@@ -192,7 +192,7 @@ pub fn lanes(
         for task in tasks {
             let (begin, end) = (x(task.span.0), x(task.span.1));
             let place = [begin, top, (end - begin).max(0.02), ROW - 6.0];
-            out.items.push(Item::Rectangle(Ink::Colour(task.kind % COLOURS), place, task.tooltip.clone()));
+            out.items.push(Item::Rectangle(Ink::Color(task.kind % COLORS), place, task.tooltip.clone()));
         }
     }
     out.legend = kinds.to_vec();

@@ -14,7 +14,7 @@ const PIXELS_PER_UNIT: f64 = 2.0;
 /// Largest width or height, pixels.
 const MAX_PIXELS: f64 = 8192.0;
 /// Okabe and Ito's colors, in the order of the style sheet's classes.
-const COLOURS: [[u8; 3]; super::drawing::COLOURS] = [
+const COLORS: [[u8; 3]; super::drawing::COLORS] = [
     [0x00, 0x72, 0xb2],
     [0xe6, 0x9f, 0x00],
     [0x00, 0x9e, 0x73],
@@ -26,24 +26,24 @@ const COLOURS: [[u8; 3]; super::drawing::COLOURS] = [
 ];
 
 /// Color of an ink on a white background.
-pub(crate) fn colour(ink: Ink) -> [u8; 3] {
+pub(crate) fn color(ink: Ink) -> [u8; 3] {
     match ink {
         Ink::Text | Ink::Mark => [0x33; 3],
         Ink::Dim => [0x77; 3],
         Ink::Grid => [0xe4; 3],
         // White at 0 %, the first color at 100 %.
-        Ink::Shade(share) => COLOURS[0].map(|full| {
+        Ink::Shade(share) => COLORS[0].map(|full| {
             let share = u16::from(share.min(100));
             u8::try_from((255 * (100 - share) + u16::from(full) * share) / 100).unwrap_or(u8::MAX)
         }),
         Ink::None => [0xfa; 3],
         Ink::Limit => [0xd5, 0x5e, 0x00],
-        Ink::Colour(number) => COLOURS.get(number % COLOURS.len()).copied().unwrap_or([0; 3]),
+        Ink::Color(number) => COLORS.get(number % COLORS.len()).copied().unwrap_or([0; 3]),
     }
 }
 
 /// Writes a text in a bitmap font.
-fn write(sheet: &mut Sheet, font: &MonoFont<'_>, (x, y): (f64, f64), anchor: Anchor, text: &str, colour: [u8; 3]) {
+fn write(sheet: &mut Sheet, font: &MonoFont<'_>, (x, y): (f64, f64), anchor: Anchor, text: &str, color: [u8; 3]) {
     let (wide, high) = (font.character_size.width, font.character_size.height);
     let length = f64::from(wide) * text.chars().count() as f64;
     let left = match anchor {
@@ -61,7 +61,7 @@ fn write(sheet: &mut Sheet, font: &MonoFont<'_>, (x, y): (f64, f64), anchor: Anc
                 let at = Point::new((corner.0 + column) as i32, (corner.1 + row) as i32);
                 if font.image.pixel(at) == Some(BinaryColor::On) {
                     let x = left + place * i64::from(wide) + i64::from(column);
-                    sheet.cover(x, top + i64::from(row), colour, 1.0);
+                    sheet.cover(x, top + i64::from(row), color, 1.0);
                 }
             }
         }
@@ -92,23 +92,23 @@ pub fn paint(drawing: Drawing) -> Result<Vec<u8>, png::EncodingError> {
     for item in &drawing.items {
         match item {
             Item::Line(ink, points) => {
-                let half = if matches!(ink, Ink::Colour(_)) { PIXELS_PER_UNIT } else { 0.5 * PIXELS_PER_UNIT };
+                let half = if matches!(ink, Ink::Color(_)) { PIXELS_PER_UNIT } else { 0.5 * PIXELS_PER_UNIT };
                 for pair in points.windows(2) {
                     if let [from, to] = pair {
-                        sheet.line(fine(*from), fine(*to), half, colour(*ink));
+                        sheet.line(fine(*from), fine(*to), half, color(*ink));
                     }
                 }
             }
-            Item::Dot(ink, x, y) => sheet.ring(fine((*x, *y)), 3.0 * PIXELS_PER_UNIT, 0.0, colour(*ink)),
+            Item::Dot(ink, x, y) => sheet.ring(fine((*x, *y)), 3.0 * PIXELS_PER_UNIT, 0.0, color(*ink)),
             Item::Circle(ink, x, y) => {
-                sheet.ring(fine((*x, *y)), 7.0 * PIXELS_PER_UNIT, 0.5 * PIXELS_PER_UNIT, colour(*ink))
+                sheet.ring(fine((*x, *y)), 7.0 * PIXELS_PER_UNIT, 0.5 * PIXELS_PER_UNIT, color(*ink))
             }
             Item::Rectangle(ink, [x, y, width, height], _) => {
                 let (low, high) = (fine((*x, *y)), fine((x + width, y + height)));
-                sheet.rectangle(low, high, colour(*ink));
+                sheet.rectangle(low, high, color(*ink));
             }
             Item::Text(ink, anchor, x, y, text) => {
-                write(&mut sheet, &FONT_10X20, fine((*x, *y)), *anchor, text, colour(*ink));
+                write(&mut sheet, &FONT_10X20, fine((*x, *y)), *anchor, text, color(*ink));
             }
         }
     }
@@ -137,7 +137,7 @@ mod tests {
         let info = reader.next_frame(&mut pixels).unwrap();
         assert_eq!((info.width, info.height % 2), (800, 0));
         let has = |wanted: [u8; 3]| pixels.chunks_exact(3).filter(|pixel| *pixel == wanted).count();
-        assert!(has(COLOURS[0]) > 500 && has(COLOURS[1]) > 500 && has([0x33; 3]) > 100);
+        assert!(has(COLORS[0]) > 500 && has(COLORS[1]) > 500 && has([0x33; 3]) > 100);
         assert!(has([0xff; 3]) > pixels.len() / 6);
     }
 }

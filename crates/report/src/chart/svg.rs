@@ -6,7 +6,7 @@
 use atlas_core::escape::html as escape;
 use std::fmt::Write as _;
 
-use super::drawing::{self, Anchor, COLOURS, Drawing, Ink, Item};
+use super::drawing::{self, Anchor, COLORS, Drawing, Ink, Item};
 use super::{Bars, Plot};
 
 /// Style sheet of the classes that charts use.
@@ -45,7 +45,7 @@ pub fn bars(bars: &Bars, width: f64) -> String {
 pub fn inline(drawing: &Drawing) -> String {
     let mut out = write(drawing);
     if !drawing.legend.is_empty() {
-        let entry = |(i, name): (usize, &String)| format!("<span class=\"c{}\">{}</span>", i % COLOURS, escape(name));
+        let entry = |(i, name): (usize, &String)| format!("<span class=\"c{}\">{}</span>", i % COLORS, escape(name));
         let names: Vec<String> = drawing.legend.iter().enumerate().map(entry).collect();
         let _ = writeln!(out, "<p class=\"legend\">{}</p>", names.join(" "));
     }
@@ -62,7 +62,7 @@ fn class(ink: Ink, what: &str) -> String {
         Ink::Limit => " class=\"limit\"".to_owned(),
         Ink::Shade(share) => format!(" class=\"shade\" style=\"--share:{share}\""),
         Ink::None => " class=\"none\"".to_owned(),
-        Ink::Colour(number) => format!(" class=\"{what} c{}\"", number % COLOURS),
+        Ink::Color(number) => format!(" class=\"{what} c{}\"", number % COLORS),
     }
 }
 

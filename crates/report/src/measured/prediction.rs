@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Assumptions;
 use super::plan::number;
+use atlas_catalog::{Catalog, Model};
 use atlas_config::library::Library;
 use atlas_config::{Mode, Target, Workload};
 use atlas_core::plan::{Engine, Format};
@@ -126,6 +127,38 @@ impl Prediction {
     }
 }
 
+/// Model of a run: given by the user, else named in the file, else that of the experiment's configuration.
+fn model(run: &Value, given: &Assumptions, catalog: &Catalog) -> Result<Arc<Model>, String> {
+    let named = run.get("model_info").and_then(|info| info.get("name")).and_then(Value::as_str).map(str::to_owned);
+    let planned = given.plan.as_ref().and_then(|plan| plan.model.clone());
+    let wanted = given.model.clone().or(named);
+    let found = wanted.iter().chain(&planned).find_map(|name| catalog.model(name).ok());
+    found.ok_or_else(|| match wanted {
+        Some(name) => format!("no model `{name}` in the catalog; use --model"),
+        None => "the file does not name the model; use --model".to_owned(),
+    })
+}
+
+/// Number format of a run: given by the user, else stated in the file, else that of the experiment's configuration, else
+/// bf16. The last two are added to `assumed`.
+fn format(run: &Value, given: &Assumptions, assumed: &mut Vec<String>) -> Format {
+    let in_file = run.get("gpu_info").and_then(|info| info.get("precision")).and_then(Value::as_str);
+    let written = given.precision.clone().or_else(|| in_file.map(str::to_owned)).or_else(|| {
+        let plan = given.plan.as_ref()?;
+        let planned = plan.precision.clone()?;
+        assumed.push(format!("precision {planned} ({})", plan.file));
+        Some(planned)
+    });
+    let format = written.as_deref().and_then(|word| {
+        let word = word.to_lowercase();
+        Format::WORDS.iter().find(|(name, _)| word.starts_with(name)).map(|(_, format)| *format)
+    });
+    format.unwrap_or_else(|| {
+        assumed.push("precision bf16".to_owned());
+        Format::Bf16
+    })
+}
+
 /// Predicts a run from its benchmark JSON. Accelerator, model, batch sizes, lengths, parallelism and number format are
 /// taken from the file, else from `given` or from an experiment's configuration.
 ///
@@ -146,16 +179,7 @@ pub fn predict(
         .find_accelerator_by_description(device, memory)
         .ok_or_else(|| format!("{device} is not in the catalog"))?;
     let gpus = number(run, "training_config", "num_gpus").or_else(|| number(run, "gpu_info", "device_count"));
-    let named = at("model_info", "name").and_then(Value::as_str).map(str::to_owned);
-    let planned = given.plan.as_ref().and_then(|plan| plan.model.clone());
-    let wanted = given.model.clone().or(named);
-    let model = wanted.iter().chain(&planned).find_map(|name| catalog.model(name).ok());
-    let Some(model) = model else {
-        return Err(match wanted {
-            Some(name) => format!("no model `{name}` in the catalog; use --model"),
-            None => "the file does not name the model; use --model".to_owned(),
-        });
-    };
+    let model = model(run, given, catalog)?;
     let mut assumed = Vec::new();
     let mut stated = |group: &str, field: &str| {
         number(run, group, field).or_else(|| {
@@ -177,9 +201,11 @@ pub fn predict(
     let micro = stated("training_config", "micro_batch_size");
     // The layout is not mixed from both sources: the configured one is used only if the file states no degree at all.
     let degrees = ["tensor_model_parallel_size", "pipeline_model_parallel_size", "data_parallel_size"];
-    let own = degrees.iter().any(|field| number(run, "parallelism_config", field).is_some());
-    let [tp, pp, dp] = degrees
-        .map(|field| if own { number(run, "parallelism_config", field) } else { stated("parallelism_config", field) });
+    let stated_in_file = degrees.iter().any(|field| number(run, "parallelism_config", field).is_some());
+    let [tp, pp, dp] = degrees.map(|field| match stated_in_file {
+        true => number(run, "parallelism_config", field),
+        false => stated("parallelism_config", field),
+    });
     let mut or_one = |value: Option<f64>, what: &str| {
         value.unwrap_or_else(|| {
             assumed.push(format!("{what} 1"));
@@ -190,22 +216,7 @@ pub fn predict(
     let micro = or_one(micro, "micro-batch");
     let cp = number(run, "parallelism_config", "context_parallel_size").unwrap_or(1.0);
     let dp = dp.unwrap_or((gpus / (tp * pp * cp)).floor().max(1.0));
-    let written =
-        given.precision.clone().or_else(|| at("gpu_info", "precision").and_then(Value::as_str).map(str::to_owned));
-    let written = written.or_else(|| {
-        let plan = given.plan.as_ref()?;
-        let planned = plan.precision.clone()?;
-        assumed.push(format!("precision {planned} ({})", plan.file));
-        Some(planned)
-    });
-    let format = written.as_deref().and_then(|word| {
-        let word = word.to_lowercase();
-        Format::WORDS.iter().find(|(name, _)| word.starts_with(name)).map(|(_, format)| *format)
-    });
-    let format = format.unwrap_or_else(|| {
-        assumed.push("precision bf16".to_owned());
-        Format::Bf16
-    });
+    let format = format(run, given, &mut assumed);
     let node = gpus.min(f64::from(
         sheet
             .scale_up

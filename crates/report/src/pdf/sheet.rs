@@ -8,7 +8,7 @@ use pdf_writer::{Content, Filter, Finish as _, Name, Pdf, Rect, Ref, Str, TextSt
 
 use super::font::{Font, encode};
 use crate::chart::drawing::{Anchor, Drawing, Ink, Item};
-use crate::chart::png::colour;
+use crate::chart::png::color;
 
 /// Width and height of A4, points.
 const PAGE: (f32, f32) = (595.0, 842.0);
@@ -120,7 +120,7 @@ impl Sheets {
         for item in &drawing.items {
             match item {
                 Item::Line(ink, points) => {
-                    let thick = if matches!(ink, Ink::Colour(_)) { 2.0 } else { 0.8 } * scale;
+                    let thick = if matches!(ink, Ink::Color(_)) { 2.0 } else { 0.8 } * scale;
                     let points: Vec<(f32, f32)> = points.iter().map(|(x, y)| at(*x, *y)).collect();
                     self.line(shade(*ink), thick, &points);
                 }
@@ -207,5 +207,5 @@ fn place((x, down): (f32, f32)) -> (f32, f32) {
 }
 
 fn shade(ink: Ink) -> Color {
-    colour(ink).map(|part| f32::from(part) / 255.0)
+    color(ink).map(|part| f32::from(part) / 255.0)
 }
