@@ -109,41 +109,43 @@ fn solve(rows: &mut [Vec<f64>]) -> Vec<f64> {
     x
 }
 
-/// Returns the constants with the smallest errors. The fit starts from `prior`, towards which it is also regularized,
+/// Returns the constants with the smallest errors. The fit starts from `prior`, toward which it is also regularized,
 /// and changes only fields marked as fitted. `error` returns the error of a row.
 pub(super) fn fit<T: Copy>(
     all: &[Field<T>],
     prior: &T,
     rows: &[WeightedRow],
-    how: &Settings,
+    settings: &Settings,
     error: impl Fn(usize, &T) -> f64,
 ) -> T {
     let fields: Vec<&Field<T>> = all.iter().filter(|f| f.fitted).collect();
-    let pulled: Vec<f64> = fields.iter().map(|f| coordinate(f, (f.get)(prior))).collect();
-    let mut x = pulled.clone();
+    let prior_x: Vec<f64> = fields.iter().map(|f| coordinate(f, (f.get)(prior))).collect();
+    let mut x = prior_x.clone();
     let errors_at = |x: &[f64], groups: &[bool], known: &[f64]| -> Vec<f64> {
         let c = constants(&fields, prior, x);
-        let of = |(row, weighed): (usize, &WeightedRow)| match groups.get(weighed.group) {
-            _ if weighed.weight <= 0.0 => 0.0,
+        let row_error = |(row, weighted): (usize, &WeightedRow)| match groups.get(weighted.group) {
+            _ if weighted.weight <= 0.0 => 0.0,
             Some(false) => known.get(row).copied().unwrap_or(0.0),
             _ => error(row, &c),
         };
-        rows.iter().enumerate().map(of).collect()
+        rows.iter().enumerate().map(row_error).collect()
     };
     // Groups of rows that each constant affects; all groups until the first derivatives are known.
     let groups = rows.iter().map(|row| row.group + 1).max().unwrap_or(0);
-    let mut changed = vec![vec![true; groups]; fields.len()];
+    let mut affected = vec![vec![true; groups]; fields.len()];
     let loss = |errors: &[f64], x: &[f64]| -> f64 {
         let data: f64 = errors.iter().zip(rows).map(|(e, row)| row.weight * row.loss.of(*e)).sum();
-        let pull =
-            fields.iter().zip(x.iter().zip(&pulled)).map(|(f, (x, p))| how.regularization_weight(f) * (x - p).powi(2));
-        data + pull.sum::<f64>()
+        let prior = fields
+            .iter()
+            .zip(x.iter().zip(&prior_x))
+            .map(|(f, (x, p))| settings.regularization_weight(f) * (x - p).powi(2));
+        data + prior.sum::<f64>()
     };
-    let every = vec![true; groups];
-    let mut now = errors_at(&x, &every, &[]);
-    let mut at = loss(&now, &x);
+    let all_groups = vec![true; groups];
+    let mut errors = errors_at(&x, &all_groups, &[]);
+    let mut current_loss = loss(&errors, &x);
     let mut damping = 1e-2;
-    for round in 0..how.rounds {
+    for round in 0..settings.rounds {
         let jacobian: Vec<Vec<f64>> = fields
             .iter()
             .enumerate()
@@ -154,33 +156,33 @@ pub(super) fn fit<T: Copy>(
                 if let Some(v) = moved.get_mut(j) {
                     *v += h;
                 }
-                let groups = changed.get(j).unwrap_or(&every);
-                errors_at(&moved, groups, &now).iter().zip(&now).map(|(a, b)| (a - b) / h).collect()
+                let groups = affected.get(j).unwrap_or(&all_groups);
+                errors_at(&moved, groups, &errors).iter().zip(&errors).map(|(a, b)| (a - b) / h).collect()
             })
             .collect();
         if round == 0 {
-            for (groups, column) in changed.iter_mut().zip(&jacobian) {
-                for (group, changes) in groups.iter_mut().enumerate() {
-                    *changes = rows.iter().zip(column).any(|(row, d)| row.group == group && *d != 0.0);
+            for (groups, column) in affected.iter_mut().zip(&jacobian) {
+                for (group, affects) in groups.iter_mut().enumerate() {
+                    *affects = rows.iter().zip(column).any(|(row, d)| row.group == group && *d != 0.0);
                 }
             }
         }
-        let pulls: Vec<f64> = now.iter().zip(rows).map(|(e, row)| row.weight * row.loss.weight(*e)).collect();
-        let before = at;
+        let weights: Vec<f64> = errors.iter().zip(rows).map(|(e, row)| row.weight * row.loss.weight(*e)).collect();
+        let previous_loss = current_loss;
         for _ in 0..6 {
             let mut equations: Vec<Vec<f64>> = Vec::with_capacity(fields.len());
             for (j, (f, column)) in fields.iter().zip(&jacobian).enumerate() {
                 let mut row: Vec<f64> = jacobian
                     .iter()
-                    .map(|other| column.iter().zip(other).zip(&pulls).map(|((a, b), p)| a * b * p).sum())
+                    .map(|other| column.iter().zip(other).zip(&weights).map(|((a, b), w)| a * b * w).sum())
                     .collect();
-                let soft = 2.0 * how.regularization_weight(f);
-                let (here, there) = (x.get(j).copied().unwrap_or(0.0), pulled.get(j).copied().unwrap_or(0.0));
-                let gradient: f64 = column.iter().zip(&now).zip(&pulls).map(|((a, e), p)| a * e * p).sum();
+                let stiffness = 2.0 * settings.regularization_weight(f);
+                let (own, prior) = (x.get(j).copied().unwrap_or(0.0), prior_x.get(j).copied().unwrap_or(0.0));
+                let gradient: f64 = column.iter().zip(&errors).zip(&weights).map(|((a, e), w)| a * e * w).sum();
                 if let Some(d) = row.get_mut(j) {
-                    *d += soft + damping * (*d + soft) + 1e-9;
+                    *d += stiffness + damping * (*d + stiffness) + 1e-9;
                 }
-                row.push(-(gradient + soft * (here - there)));
+                row.push(-(gradient + stiffness * (own - prior)));
                 equations.push(row);
             }
             let step = solve(&mut equations);
@@ -189,16 +191,16 @@ pub(super) fn fit<T: Copy>(
                 .zip(x.iter().zip(&step))
                 .map(|(f, (x, d))| coordinate(f, value(f, x + d.clamp(-0.5, 0.5))))
                 .collect();
-            let next_errors = errors_at(&next, &every, &[]);
-            let there = loss(&next_errors, &next);
-            if there < at {
-                (x, now, at) = (next, next_errors, there);
+            let next_errors = errors_at(&next, &all_groups, &[]);
+            let next_loss = loss(&next_errors, &next);
+            if next_loss < current_loss {
+                (x, errors, current_loss) = (next, next_errors, next_loss);
                 damping = (damping * 0.3).max(1e-6);
                 break;
             }
             damping *= 5.0;
         }
-        if before - at <= how.gain * before {
+        if previous_loss - current_loss <= settings.gain * previous_loss {
             break;
         }
     }
