@@ -10,8 +10,8 @@ use super::measured;
 use super::methodology::{best, parts};
 use super::output::{self, write_stderr};
 use super::{pick, run_with_progress};
-use atlas_config::Target;
 use atlas_config::library::Library;
+use atlas_config::{Target, Workload};
 use atlas_document::Diagnostics;
 use atlas_plan::engine;
 use atlas_plan::engine::answer::event::estimate_until;
@@ -148,7 +148,16 @@ pub fn without_terminal(globals: &Globals, workload: Option<&str>, dumb: bool) -
     Ok(())
 }
 
-fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gauge) -> Result<Comparison, Failure> {
+/// What is compared.
+struct Selection<'l> {
+    targets: Vec<&'l Arc<Target>>,
+    /// Index of the baseline; `None`: the first column.
+    baseline: Option<usize>,
+    workload: &'l Arc<Workload>,
+}
+
+/// Looks up targets, baseline and workload; all unknown names are reported together.
+fn selection<'l>(library: &'l Library, args: &Args) -> Result<Selection<'l>, Failure> {
     let mut problems = Diagnostics::new();
     let mut targets: Vec<&Arc<Target>> = Vec::new();
     for name in &args.target {
@@ -178,34 +187,50 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
     if targets.is_empty() {
         return Err(Failure::usage(["no targets found"]));
     }
-    let index = targets.iter().position(|target| baseline.is_some_and(|baseline| baseline.name == target.name));
-    let answer = |target: &Arc<Target>| {
-        if gauge.cancelled() {
-            return Err("interrupted before this target".to_owned());
-        }
-        let (parts, mut overrides) = parts(library, target, workload, &args.knobs)?;
-        // The experiment's settings count as the best of the platform, unless the command line states an objective.
-        let from_experiment = library.has_experiment_for(target, workload) && args.goal.given_flags().is_empty();
-        if methodology == Methodology::MaximumPerformance && !from_experiment {
-            let best = best(&parts, &overrides, &args.goal, gauge)?.into_iter().next();
-            let best = best.ok_or_else(|| "no candidate".to_owned())?;
-            return Ok(((best.scenario, best.estimate), Vec::new()));
-        }
-        let mut scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
-        let stated = overrides.clone();
-        scenario.adapt_to_target(&mut overrides, &parts);
-        let changed = overrides.iter().filter(|(knob, setting)| stated.get(knob) != Some(*setting));
-        let adapted = changed.map(|(knob, setting)| format!("{}={setting}", knob.name())).collect();
-        let mut estimate = Estimate::default();
-        if !scenario.engine.simulates() {
-            engine::estimate_into(&scenario, &mut estimate);
-        } else if !estimate_until(&scenario, &gauge.part(), &mut estimate) {
-            return Err("interrupted in the simulation of this target".to_owned());
-        }
-        Ok(((scenario, estimate), adapted))
-    };
+    let baseline = targets.iter().position(|target| baseline.is_some_and(|baseline| baseline.name == target.name));
+    Ok(Selection { targets, baseline, workload })
+}
+
+/// A scenario with its estimate, and the values of the workload that were changed for the target.
+type Answer = ((Scenario, Estimate), Vec<String>);
+
+/// Estimates a target, with the given knobs or with its best ones.
+fn answer(
+    library: &Library,
+    (target, workload): (&Arc<Target>, &Arc<Workload>),
+    args: &Args,
+    methodology: Methodology,
+    gauge: &Gauge,
+) -> Result<Answer, String> {
+    if gauge.cancelled() {
+        return Err("interrupted before this target".to_owned());
+    }
+    let (parts, mut overrides) = parts(library, target, workload, &args.knobs)?;
+    // The experiment's settings count as the best of the platform, unless the command line states an objective.
+    let from_experiment = library.has_experiment_for(target, workload) && args.goal.given_flags().is_empty();
+    if methodology == Methodology::MaximumPerformance && !from_experiment {
+        let best = best(&parts, &overrides, &args.goal, gauge)?.into_iter().next();
+        let best = best.ok_or_else(|| "no candidate".to_owned())?;
+        return Ok(((best.scenario, best.estimate), Vec::new()));
+    }
+    let mut scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
+    let stated = overrides.clone();
+    scenario.adapt_to_target(&mut overrides, &parts);
+    let changed = overrides.iter().filter(|(knob, setting)| stated.get(knob) != Some(*setting));
+    let adapted = changed.map(|(knob, setting)| format!("{}={setting}", knob.name())).collect();
+    let mut estimate = Estimate::default();
+    if !scenario.engine.simulates() {
+        engine::estimate_into(&scenario, &mut estimate);
+    } else if !estimate_until(&scenario, &gauge.part(), &mut estimate) {
+        return Err("interrupted in the simulation of this target".to_owned());
+    }
+    Ok(((scenario, estimate), adapted))
+}
+
+fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gauge) -> Result<Comparison, Failure> {
+    let Selection { targets, baseline, workload } = selection(library, args)?;
     let columns = targets.iter().map(|target| {
-        let (answer, adapted) = match answer(target) {
+        let (answer, adapted) = match answer(library, (*target, workload), args, methodology, gauge) {
             Ok((answer, adapted)) => (Ok(answer), adapted),
             Err(why) => (Err(why), Vec::new()),
         };
@@ -214,7 +239,7 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
     let mut comparison = Comparison {
         workload: workload.name.to_string(),
         columns: columns.collect(),
-        baseline: index.unwrap_or_default(),
+        baseline: baseline.unwrap_or_default(),
         chosen: args.metrics.clone(),
     };
     // Without an estimate, the errors of the targets are the answer.

@@ -180,88 +180,123 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.text(inner.x + 1, inner.y + 1, inner.width.saturating_sub(2), text, style);
         return;
     }
-    let columns = columns(app, inner, &rows);
-    let metric = objective(app);
-    let picks = || rows.iter().filter_map(|row| row.pick());
-    let scale_of = |metric: &'static Metric| Scale::of(metric, picks().map(|pick| pick.value(metric)));
-    let (heading_style, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
-    let scale = scale_of(metric);
-    let scales: Vec<Scale> = columns.figures.iter().map(|(.., metric)| scale_of(metric)).collect();
-    let top = inner.y + 1;
-    canvas.text(columns.name, top, columns.value - columns.name, "target", heading_style);
-    canvas.right(columns.value, top, columns.objective, heading(metric), heading_style);
-    canvas.right(columns.value, top + 1, columns.objective, scale.unit(), dim);
-    for ((x, width, metric), scale) in columns.figures.iter().zip(&scales) {
-        canvas.right(*x, top, width - 1, heading(metric), heading_style);
-        canvas.right(*x, top + 1, width - 1, scale.unit(), dim);
-    }
-    let (whisker_x, whisker_width) = columns.whisker;
-    let span = span(&rows, metric);
-    if whisker_width > 0 {
-        canvas.text(whisker_x, top, whisker_width, "90 % range", dim);
-        if let Some((low, high)) = span {
-            let text = scale.interval(low, high);
-            canvas.text(whisker_x, top + 1, whisker_width, &text, dim);
-        }
-    }
-    if let Some(x) = columns.evidence {
-        canvas.right(x, top, EVIDENCE, "evidence", heading_style);
-        canvas.right(x, top + 1, EVIDENCE, "n, error", dim);
-    }
-    // A layout truncated to a few characters is useless.
-    let layout_width = inner.right().saturating_sub(columns.layout);
-    let layout_width = if layout_width < MIN_LAYOUT_WIDTH { 0 } else { layout_width };
-    canvas.text(columns.layout, top, layout_width, "layout", heading_style);
+    let table = Table::of(app, inner, &rows);
+    table.headings(canvas, inner.y + 1);
     let height = inner.height - HEADING;
-    let ties = tied_rows(&rows, metric);
+    let ties = tied_rows(&rows, table.metric);
     for (line, (index, entry)) in (0..height).zip(rows.iter().enumerate().skip(app.view_scroll)) {
         let y = inner.y + HEADING + line;
         rank(&app.glyphs, canvas, (inner.x, y), index, entry, ties);
+        table.row(canvas, y, entry, index == 0);
+        if index == app.view_row {
+            let width = table.columns.value + table.columns.objective - inner.x;
+            canvas.tint(Rect::new(inner.x, y, width, 1), canvas.role(Role::Selection));
+        }
+    }
+    waiting(app, canvas, &table.columns, Rect { y: inner.y + HEADING, height, ..inner }, rows.len());
+    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < rows.len());
+}
+
+/// The ranked targets: columns, and the scales of their values.
+struct Table<'a> {
+    app: &'a App,
+    columns: Columns,
+    /// The objective.
+    metric: &'static Metric,
+    scale: Scale,
+    /// Scales of the other metrics, in the order of the columns.
+    scales: Vec<Scale>,
+    /// Ends of the axis of the whiskers.
+    span: Option<(f64, f64)>,
+    layout_width: u16,
+    /// First column to the right of the view.
+    right: u16,
+}
+
+impl<'a> Table<'a> {
+    fn of(app: &'a App, inner: Rect, rows: &[&Entry]) -> Table<'a> {
+        let columns = columns(app, inner, rows);
+        let metric = objective(app);
+        let picks = || rows.iter().filter_map(|row| row.pick());
+        let scale_of = |metric: &'static Metric| Scale::of(metric, picks().map(|pick| pick.value(metric)));
+        let scales = columns.figures.iter().map(|(.., metric)| scale_of(metric)).collect();
+        // A layout truncated to a few characters is useless.
+        let layout_width = inner.right().saturating_sub(columns.layout);
+        let layout_width = if layout_width < MIN_LAYOUT_WIDTH { 0 } else { layout_width };
+        let (scale, span) = (scale_of(metric), span(rows, metric));
+        Table { app, columns, metric, scale, scales, span, layout_width, right: inner.right() }
+    }
+
+    /// Draws the headings at `top`, and the units below them.
+    fn headings(&self, canvas: &mut Canvas<'_>, top: u16) {
+        let Table { columns, metric, .. } = self;
+        let (heading_style, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
+        canvas.text(columns.name, top, columns.value - columns.name, "target", heading_style);
+        canvas.right(columns.value, top, columns.objective, heading(metric), heading_style);
+        canvas.right(columns.value, top + 1, columns.objective, self.scale.unit(), dim);
+        for ((x, width, metric), scale) in columns.figures.iter().zip(&self.scales) {
+            canvas.right(*x, top, width - 1, heading(metric), heading_style);
+            canvas.right(*x, top + 1, width - 1, scale.unit(), dim);
+        }
+        let (whisker_x, whisker_width) = columns.whisker;
+        if whisker_width > 0 {
+            canvas.text(whisker_x, top, whisker_width, "90 % range", dim);
+            if let Some((low, high)) = self.span {
+                let text = self.scale.interval(low, high);
+                canvas.text(whisker_x, top + 1, whisker_width, &text, dim);
+            }
+        }
+        if let Some(x) = columns.evidence {
+            canvas.right(x, top, EVIDENCE, "evidence", heading_style);
+            canvas.right(x, top + 1, EVIDENCE, "n, error", dim);
+        }
+        canvas.text(columns.layout, top, self.layout_width, "layout", heading_style);
+    }
+
+    /// Draws a target at `y`. `first`: it ranks first.
+    fn row(&self, canvas: &mut Canvas<'_>, y: u16, entry: &Entry, first: bool) {
+        let Table { app, columns, .. } = self;
         let name_style = canvas.role(if entry.class() == 2 { Role::Dim } else { Role::Text });
         let name = middle(&entry.name, usize::from(columns.value - columns.name - 1), app.glyphs.ellipsis);
         canvas.text(columns.name, y, columns.value - columns.name, &name, name_style);
         match &entry.outcome {
             Outcome::Refused(why) => {
                 let x = columns.value + 1;
-                let room = inner.right().saturating_sub(x);
+                let room = self.right.saturating_sub(x);
+                let dim = canvas.role(Role::Dim);
                 canvas.text(x, y, room, &whole(why, usize::from(room), app.glyphs.ellipsis), dim);
             }
-            Outcome::Best(pick) | Outcome::Violates(pick, _) => {
-                let missed = matches!(entry.outcome, Outcome::Violates(..));
-                let style = canvas.role(match () {
-                    () if index == 0 && !missed => Role::Best,
-                    () if missed => Role::Dim,
-                    () => Role::Value,
-                });
-                canvas.right(columns.value, y, columns.objective, &scale.show(pick.value(metric)), style);
-                if whisker_width > 0 && !missed {
-                    let track = Rect::new(whisker_x, y, whisker_width, 1);
-                    whisker(canvas, track, span, pick.value(metric), pick.interval(metric));
-                }
-                for ((x, width, metric), scale) in columns.figures.iter().zip(&scales) {
-                    let role = constraint_role(app, pick, metric, missed);
-                    let style = canvas.role(role);
-                    canvas.right(*x, y, width - 1, &scale.show(pick.value(metric)), style);
-                    if role == Role::Warn {
-                        canvas.text(x + width - 1, y, 1, BARELY_MET_SIGN, style);
-                    }
-                }
-                if let Some(x) = columns.evidence {
-                    let (text, role) = evidence(pick);
-                    let style = canvas.role(if missed { Role::Dim } else { role });
-                    canvas.right(x, y, EVIDENCE, &text, style);
-                }
-                let text_style = canvas.role(if missed { Role::Dim } else { Role::Text });
-                canvas.text(columns.layout, y, layout_width, &brief(pick), text_style);
-            }
-        }
-        if index == app.view_row {
-            let width = columns.value + columns.objective - inner.x;
-            canvas.tint(Rect::new(inner.x, y, width, 1), canvas.role(Role::Selection));
+            Outcome::Best(pick) => self.pick(canvas, y, pick, if first { Role::Best } else { Role::Value }, false),
+            Outcome::Violates(pick, _) => self.pick(canvas, y, pick, Role::Dim, true),
         }
     }
-    waiting(app, canvas, &columns, Rect { y: inner.y + HEADING, height, ..inner }, rows.len());
-    canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < rows.len());
+
+    /// Draws the values of a layout. `role` is that of the objective; `missed`: the layout violates a constraint.
+    fn pick(&self, canvas: &mut Canvas<'_>, y: u16, pick: &ChosenLayout, role: Role, missed: bool) {
+        let Table { app, columns, metric, .. } = self;
+        let style = canvas.role(role);
+        canvas.right(columns.value, y, columns.objective, &self.scale.show(pick.value(metric)), style);
+        let (whisker_x, whisker_width) = columns.whisker;
+        if whisker_width > 0 && !missed {
+            let track = Rect::new(whisker_x, y, whisker_width, 1);
+            whisker(canvas, track, self.span, pick.value(metric), pick.interval(metric));
+        }
+        for ((x, width, metric), scale) in columns.figures.iter().zip(&self.scales) {
+            let role = constraint_role(app, pick, metric, missed);
+            let style = canvas.role(role);
+            canvas.right(*x, y, width - 1, &scale.show(pick.value(metric)), style);
+            if role == Role::Warn {
+                canvas.text(x + width - 1, y, 1, BARELY_MET_SIGN, style);
+            }
+        }
+        if let Some(x) = columns.evidence {
+            let (text, role) = evidence(pick);
+            let style = canvas.role(if missed { Role::Dim } else { role });
+            canvas.right(x, y, EVIDENCE, &text, style);
+        }
+        let text_style = canvas.role(if missed { Role::Dim } else { Role::Text });
+        canvas.text(columns.layout, y, self.layout_width, &brief(pick), text_style);
+    }
 }
 
 /// Draws the targets without a result below the ranked ones.
