@@ -191,8 +191,9 @@ fn selection<'l>(library: &'l Library, args: &Args) -> Result<Selection<'l>, Fai
     Ok(Selection { targets, baseline, workload })
 }
 
-/// A scenario with its estimate, and the values of the workload that were changed for the target.
-type Answer = ((Scenario, Estimate), Vec<String>);
+/// A scenario with its estimate, the values of the workload that were changed for the target, and the settings that a
+/// search chose.
+type Answer = ((Scenario, Estimate), Vec<String>, Vec<(Knob, Setting)>);
 
 /// Estimates a target, with the given knobs or with its best ones.
 fn answer(
@@ -211,7 +212,7 @@ fn answer(
     if methodology == Methodology::MaximumPerformance && !from_experiment {
         let best = best(&parts, &overrides, &args.goal, gauge)?.into_iter().next();
         let best = best.ok_or_else(|| "no candidate".to_owned())?;
-        return Ok(((best.scenario, best.estimate), Vec::new()));
+        return Ok(((best.scenario, best.estimate), Vec::new(), best.changes));
     }
     let mut scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
     let stated = overrides.clone();
@@ -224,17 +225,17 @@ fn answer(
     } else if !estimate_until(&scenario, &gauge.part(), &mut estimate) {
         return Err("interrupted in the simulation of this target".to_owned());
     }
-    Ok(((scenario, estimate), adapted))
+    Ok(((scenario, estimate), adapted, Vec::new()))
 }
 
 fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gauge) -> Result<Comparison, Failure> {
     let Selection { targets, baseline, workload } = selection(library, args)?;
     let columns = targets.iter().map(|target| {
-        let (answer, adapted) = match answer(library, (*target, workload), args, methodology, gauge) {
-            Ok((answer, adapted)) => (Ok(answer), adapted),
-            Err(why) => (Err(why), Vec::new()),
+        let (answer, adapted, changes) = match answer(library, (*target, workload), args, methodology, gauge) {
+            Ok((answer, adapted, changes)) => (Ok(answer), adapted, changes),
+            Err(why) => (Err(why), Vec::new(), Vec::new()),
         };
-        Column { target: target.name.to_string(), answer, adapted }
+        Column { target: target.name.to_string(), answer, adapted, changes }
     });
     let mut comparison = Comparison {
         workload: workload.name.to_string(),

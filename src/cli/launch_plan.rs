@@ -257,7 +257,7 @@ impl PlanArgs {
             // Includes knobs that the search set free, such as replicas, so that `run` with these overrides yields this
             // scenario.
             let stated = Scenario::resolve(parts, overrides)?;
-            let freed = differences(&[&stated, &candidate.scenario]).into_iter();
+            let freed = differences(&[&stated, &candidate.scenario], &[]).into_iter();
             overrides.extend(freed.filter_map(|(knob, values)| Some((knob, values.into_iter().nth(1)??))));
             return Ok((candidate.scenario.clone(), Ok(launch)));
         }

@@ -354,6 +354,7 @@ fn write(studies: &[Study], format: Format) -> color_eyre::Result<String> {
                 target: entry.name.clone(),
                 answer: Ok((entry.scenario.clone(), entry.estimate.clone())),
                 adapted: Vec::new(),
+                changes: Vec::new(),
             })
             .collect(),
         baseline: 0,

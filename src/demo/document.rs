@@ -72,6 +72,7 @@ fn compare(demo: &Demo, report: &HeadlessReport) -> Comparison {
         target: run.target.to_string(),
         answer: run.run.as_ref().map(|run| (run.scenario.clone(), run.estimate.clone())).map_err(Clone::clone),
         adapted: Vec::new(),
+        changes: Vec::new(),
     });
     Comparison { workload: demo.workload.to_string(), columns: columns.collect(), baseline: 0, chosen: Vec::new() }
 }

@@ -339,6 +339,34 @@ fn maximum_performance_gives_every_target_its_own_best_knobs() {
 }
 
 #[test]
+fn the_best_of_each_target_can_be_reproduced_from_the_json() {
+    let dir = folder();
+    let serve = ["--workload-dir", ".", "--workload", "serve"];
+    for targets in [&["h100x32"][..], &["h100x32", "mi300x8"]] {
+        let named = targets.iter().flat_map(|target| ["--target", target]);
+        let args: Vec<&str> = ["compare", "--workload", "serve", "--methodology", "maximum-performance"]
+            .into_iter()
+            .chain(named)
+            .collect();
+        let found = json(dir.path(), &args);
+        for column in found["targets"].as_array().unwrap() {
+            let target = column["target"].as_str().unwrap();
+            let changes = column["changes"].as_object().unwrap();
+            assert!(changes.contains_key("concurrency"), "{changes:?}");
+            assert!(changes.iter().all(|(knob, value)| found["differences"][knob][target] == *value), "{found}");
+            let set = changes.iter().flat_map(|(knob, value)| {
+                let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                ["--set".to_owned(), format!("{knob}={word}")]
+            });
+            let run = ["run", "--target", target, "--format", "json"];
+            let again = atlas(dir.path(), &run).args(serve).args(set).assert().code(0);
+            let again: Value = serde_json::from_str(&stdout(&again)).unwrap();
+            assert_eq!(again["metrics"]["tokens_per_sec"], column["metrics"]["tokens_per_sec"], "{changes:?}");
+        }
+    }
+}
+
+#[test]
 fn sensitivity_ranks_levers_by_their_reach() {
     let dir = folder();
     let args = ["sensitivity", "--target", "h100x32", "--workload", "serve", "--metric", "tpot"];

@@ -4,13 +4,14 @@
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table, left, right};
-use super::{ReportError, csv, serialized};
+use super::{ReportError, csv, optimum, serialized};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::sort;
 use atlas_plan::estimate::digits;
 use atlas_plan::estimate::standing::{Rank, comparable, figure, ranks, value_with_interval};
 use atlas_plan::estimate::{Estimate, METRICS, Metric, Verdict};
+use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
 
 /// Maximum targets that are shown as columns; more are shown as rows.
@@ -27,6 +28,8 @@ pub struct Column {
     pub answer: Result<(Scenario, Estimate), String>,
     /// Settings that replace those of the workload, which do not run on the target, as `knob=value`.
     pub adapted: Vec<String>,
+    /// Knobs that a search of the best configuration changed, with their values.
+    pub changes: Vec<(Knob, Setting)>,
 }
 
 impl Column {
@@ -318,6 +321,7 @@ impl Comparison {
                     "engine": scenario.engine.name(),
                     "knobs": atlas_plan::record::Knobs::of(scenario),
                     "adapted": column.adapted,
+                    "changes": optimum::settings(&column.changes),
                     "verdict": column.verdict(),
                     "metrics": pick(&|line| line.values.get(i).copied().flatten()),
                     "ratios": pick(&|line| line.ratios.get(i).copied().flatten()),

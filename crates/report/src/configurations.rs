@@ -14,7 +14,7 @@ use atlas_plan::search::methodology::differences;
 /// Maximum targets shown as columns; more are shown as rows.
 const MAX_COLUMNS: usize = 4;
 
-/// Methodology, and the knobs whose values differ between the columns that have an estimate.
+/// Methodology, and the knobs whose values differ between the columns that have an estimate, or that a search changed.
 #[derive(Debug, Clone)]
 pub struct Configurations {
     methodology: Methodology,
@@ -30,6 +30,8 @@ impl Configurations {
     pub fn of(comparison: &Comparison, methodology: Methodology) -> Configurations {
         let answered = || comparison.columns.iter().filter_map(|c| Some((&c.target, c.answer.as_ref().ok()?)));
         let scenarios: Vec<&Scenario> = answered().map(|(_, (scenario, _))| scenario).collect();
+        let changed: Vec<Knob> =
+            comparison.columns.iter().flat_map(|column| column.changes.iter().map(|(knob, _)| *knob)).collect();
         let trouble = |(target, (_, estimate)): (&String, &(Scenario, atlas_plan::estimate::Estimate))| {
             let verdict = estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits())?;
             Some((target.clone(), verdict.describe()))
@@ -37,7 +39,7 @@ impl Configurations {
         Configurations {
             methodology,
             targets: answered().map(|(target, _)| target.clone()).collect(),
-            differences: differences(&scenarios),
+            differences: differences(&scenarios, &changed),
             troubles: answered().filter_map(trouble).collect(),
         }
     }

@@ -348,13 +348,17 @@ pub fn setting(setting: &Setting) -> Value {
     }
 }
 
+/// Values of knobs as JSON: `{"tp": 4}`.
+pub(crate) fn settings(settings: &[(Knob, Setting)]) -> Map<String, Value> {
+    sort::collect_unsorted(settings.iter().map(|(knob, value)| (knob.name().to_owned(), setting(value))))
+}
+
 fn candidate(candidate: &Candidate) -> Value {
     let scenario = &candidate.scenario;
     let metrics = FIGURES.iter().filter(|metric| metric.applies_to(scenario));
     let metrics = metrics.map(|metric| (metric.name.to_owned(), json!((metric.get)(&candidate.estimate, scenario))));
-    let changes = candidate.changes.iter().map(|(knob, value)| (knob.name().to_owned(), setting(value)));
     json!({
-        "changes": sort::collect_unsorted::<Map<_, _>, _>(changes),
+        "changes": settings(&candidate.changes),
         "metrics": sort::collect_unsorted::<Map<_, _>, _>(metrics),
         "verdict": candidate.estimate.detail.map(|detail| detail.verdict),
     })

@@ -223,7 +223,7 @@ fn fewest_ranks(
     split: ModelSplit,
     devices: f64,
 ) -> (Count, Count) {
-    let room = WEIGHT_SHARE * machine.device.capacity();
+    let max_bytes = WEIGHT_SHARE * machine.device.capacity();
     let domain = Count::floor(machine.domain).max(Count::ONE);
     let divides = |tp: &Count| model.heads <= 0.0 || (model.heads / *tp).fract() == 0.0;
     let suffices = |tp: Count, pp: Count| {

@@ -9,15 +9,17 @@ pub use atlas_core::plan::Methodology;
 use atlas_core::plan::PriceBasis;
 use atlas_core::sort;
 
-/// Knobs that differ between scenarios, with their values; `None` where a knob has no effect.
+/// Knobs that differ between scenarios, or are among `changed`, with their values; `None` where a knob has no effect.
 #[must_use]
-pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)> {
+pub fn differences(scenarios: &[&Scenario], changed: &[Knob]) -> Vec<(Knob, Vec<Option<Setting>>)> {
     let values = |knob: Knob| -> Vec<Option<Setting>> {
         scenarios.iter().map(|scenario| scenario.uses(knob).then(|| scenario.get(knob))).collect()
     };
     Knob::all()
         .map(|knob| (knob, values(knob)))
-        .filter(|(_, values)| values.windows(2).any(|pair| matches!(pair, [a, b] if a != b)))
+        .filter(|(knob, values)| {
+            changed.contains(knob) || values.windows(2).any(|pair| matches!(pair, [a, b] if a != b))
+        })
         // The layers of the first and last stage follow from the layout, which is listed.
         .filter(|(knob, _)| {
             let stages = matches!(knob, Knob::FirstLayers | Knob::LastLayers);
