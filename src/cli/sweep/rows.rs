@@ -196,7 +196,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
     match estimate.detail.as_ref().map(|detail| &detail.verdict) {
         None | Some(Verdict::Fits) => "fits",
         Some(Verdict::Memory { .. } | Verdict::HostMemory { .. }) => "memory",
-        Some(Verdict::Accelerators { .. }) => "accelerators",
+        Some(Verdict::Accelerators { .. } | Verdict::SlowNodes { .. }) => "accelerators",
         Some(Verdict::Indivisible { .. } | Verdict::Sequence { .. }) => "indivisible",
         Some(Verdict::RecomputedLayers { .. } | Verdict::Stages { .. } | Verdict::Bidirectional { .. }) => "stages",
         Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }) => "format",

@@ -200,6 +200,7 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
             | Verdict::SoftwareFormat { .. }
             | Verdict::NoTokens
             | Verdict::PrefillPool { .. }
+            | Verdict::SlowNodes { .. }
             | Verdict::NoProgress { .. },
             _,
         ) => Vec::new(),

@@ -129,6 +129,14 @@ pub enum Verdict {
         /// Total number of replicas.
         replicas: f64,
     },
+    /// More nodes are slow than the job has.
+    SlowNodes {
+        /// Slow nodes requested.
+        #[serde(rename = "asked")]
+        requested: f64,
+        /// Nodes of the job.
+        nodes: f64,
+    },
     /// The job fails so often that hardly any step is completed.
     NoProgress {
         /// Mean time between failures of the job, s.
@@ -179,6 +187,7 @@ impl Verdict {
             Verdict::NoDecode => "no decode".to_owned(),
             Verdict::OutputLimit { limit, .. } => format!("over {limit} tokens"),
             Verdict::PrefillPool { .. } => "prefill pool".to_owned(),
+            Verdict::SlowNodes { nodes, .. } => format!("{nodes} nodes"),
             Verdict::NoProgress { .. } => "no progress".to_owned(),
             Verdict::Overload { .. } => "overloaded".to_owned(),
         }
@@ -252,6 +261,9 @@ impl Verdict {
                 "prefill_accelerators={requested} is not possible: a replica needs {replica} accelerators, and at least one of \
                  {replicas} replicas must prefill and one decode"
             ),
+            Verdict::SlowNodes { requested, nodes } => {
+                format!("slow_nodes is {requested}, but the job has {nodes} nodes")
+            }
             Verdict::NoProgress { mtbf, recovery } => format!(
                 "makes no progress: fails every {}, a checkpoint and a restart take {}",
                 duration_ms(1e3 * mtbf),

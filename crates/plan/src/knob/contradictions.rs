@@ -28,6 +28,18 @@ fn settings_that_contradict_each_other_or_the_hardware_are_refused() {
 }
 
 #[test]
+fn more_slow_nodes_than_the_job_has_are_refused() {
+    let library = library();
+    let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-8b-train").unwrap();
+    let verdict = |slow: &str| {
+        let set = overrides(Engine::Event, &["steps=2", slow]);
+        estimate(&Scenario::resolve(&parts, &set).unwrap()).detail.unwrap().verdict
+    };
+    assert_eq!(verdict("slow_nodes=8"), Verdict::Fits);
+    assert_eq!(verdict("slow_nodes=9").describe(), "slow_nodes is 9, but the job has 8 nodes");
+}
+
+#[test]
 fn impossible_values_are_refused_with_the_numbers() {
     for (target, workload, set, refusal) in [
         (

@@ -1,6 +1,6 @@
 //! Training: converts a scenario to an optimizer step, and its estimate to metrics.
 
-use super::event::training::{Answer, MIN_GOODPUT};
+use super::event::training::{Answer, MIN_GOODPUT, hosts};
 use super::{Physics, limits, power, refused_nvfp4, throttle};
 use crate::estimate::{
     Breakdown, Detail, Figures, Interval, MemoryPart, MemoryUse, SimulatedTraining, TimePart, Training, Verdict,
@@ -164,6 +164,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         )
         .or(|| refused_nvfp4(phase, &input.accelerator))
         .or(|| over_host_memory(scenario, &input))
+        .or(|| answer.simulated.and_then(|_| more_slow_nodes_than_nodes(scenario, phase, &input)))
         .or(|| answer.simulated?.training.and_then(no_progress)),
         throughput_interval: Interval { low, high }.widened(answer.simulated.as_ref()),
         power: Some(power),
@@ -262,6 +263,13 @@ pub fn host_bytes(scenario: &Scenario, input: &TrainingInput) -> f64 {
 fn over_host_memory(scenario: &Scenario, input: &TrainingInput) -> Option<Verdict> {
     let (needs, has) = (host_bytes(scenario, input), scenario.host_memory_gb? * 1e9);
     (needs > has).then_some(Verdict::HostMemory { needs, has })
+}
+
+/// Verdict on more slow nodes than the job has.
+fn more_slow_nodes_than_nodes(scenario: &Scenario, phase: &Phase, input: &TrainingInput) -> Option<Verdict> {
+    let requested = f64::from(phase.plan.simulation.slow_nodes?);
+    let nodes = f64::from(hosts(scenario, input).count());
+    (requested > nodes).then_some(Verdict::SlowNodes { requested, nodes })
 }
 
 /// Verdict on a job that fails faster than it recovers.
