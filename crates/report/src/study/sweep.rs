@@ -83,6 +83,17 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
     };
     let knobs: Vec<usize> =
         head.iter().enumerate().filter(|(_, column)| Knob::find(column).is_some()).map(|(i, _)| i).collect();
+    // A file of measurements may have columns of metrics, too.
+    let missing: Vec<String> = ["target", "workload", "verdict"]
+        .iter()
+        .filter(|column| place(&head, column).is_none())
+        .map(|column| format!("no column `{column}`"))
+        .chain(knobs.is_empty().then(|| "no column of a knob".to_owned()))
+        .collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        return Err(format!("{name}: not a sweep: {missing}; expected output of `atlas sweep --out FILE.csv`"));
+    }
     let (target, verdict) = (place(&head, "target"), place(&head, "verdict"));
     let curves = sort::collect_unsorted(knobs.iter().map(|knob| (*knob, BTreeMap::new())));
     let mut sweep = Sweep { head, sought, points: 0, fitting: 0, best: Vec::new(), curves };
@@ -253,8 +264,10 @@ b,w,4,2,,,fits
             ("", None, "no metric columns"),
             ("a,b\n1,2\n", None, "no metric columns"),
             (FILE, Some("mfu"), "no column `mfu`"),
-            ("target,tokens_per_sec\n", None, "no points"),
-            ("target,tokens_per_sec\na\n", None, "x.csv"),
+            ("target,workload,tp,tokens_per_sec,verdict\n", None, "no points"),
+            ("target,workload,tp,tokens_per_sec,verdict\na\n", None, "x.csv"),
+            ("accelerator,model,tp,tokens_per_sec\nh100,a,1,2\n", None, "no column `target`, no column `workload`"),
+            ("target,workload,tokens_per_sec,verdict\na,b,1,fits\n", None, "no column of a knob"),
         ] {
             let described = read(text.as_bytes(), "x.csv", objective).unwrap_err();
             assert!(described.contains(part), "{described}");
