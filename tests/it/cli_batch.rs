@@ -148,10 +148,14 @@ const GOOD: &str = r#"{"id":"good","target":"GROQ_LPU_NODE","workload":"gpt5_1t_
 fn invalid_batch_line_yields_an_error_line_and_the_batch_continues() {
     let long = format!(r#"{{"id":9,"target":"{}"}}"#, "x".repeat(17 << 20));
     let deep = format!(r#"{{"id":10,"target":{}1{}}}"#, "[".repeat(5000), "]".repeat(5000));
-    let bad: [(&[u8], Value, &[&str]); 15] = [
-        (b"not json", Value::Null, &["line 1, column 2: not a JSON object"]),
-        (b"[1]", Value::Null, &["expected an object"]),
-        (b"{\"id\":1,\"target\":", Value::Null, &["EOF"]),
+    let bad: [(&[u8], Value, &[&str]); 19] = [
+        (b"not json", Value::Null, &["line 1, column 1: found `not json`, expected a JSON object in braces"]),
+        (b"[1]", Value::Null, &["line 2, column 1: found `[1]`, expected a JSON object in braces"]),
+        (b"{\"id\":1,\"target\":", Value::Null, &["line 3, column 17: the line ends before its JSON object does"]),
+        (b"{\"id\":1,\"target\":nope}", Value::Null, &["line 4, column 19: expected a JSON value: text in double quotes"]),
+        (b"{\"id\":1,target:2}", Value::Null, &["line 5, column 9: expected a key in double quotes"]),
+        (b"{\"id\":1 \"target\":2}", Value::Null, &["line 6, column 9: expected a comma before the next key"]),
+        (b"{\"id\":1}{\"id\":2}", Value::Null, &["line 7, column 9: text after the JSON object"]),
         (br#"{"id":2}"#, json!(2), &["`target` is missing", "`workload` is missing"]),
         (br#"{"id":[3],"target":"GROQ","workload":"gpt5_1t_train"}"#, json!([3]), &["no target `GROQ`", "known: "]),
         (
@@ -166,8 +170,8 @@ fn invalid_batch_line_yields_an_error_line_and_the_batch_continues() {
             json!(7),
             &["vendor", "cost.pue", "params.hidden_size", "compute: found 1", "noise.tail_scale", "no knob `zz`"],
         ),
-        (b"{\"id\":8,\"target\":\"\xFF\"}", json!(8), &["line 10: not UTF-8: the byte at offset 18"]),
-        (long.as_bytes(), Value::Null, &["line 11: longer than"]),
+        (b"{\"id\":8,\"target\":\"\xFF\"}", json!(8), &["line 14: not UTF-8: the byte at offset 18"]),
+        (long.as_bytes(), Value::Null, &["line 15: longer than"]),
         (deep.as_bytes(), json!(10), &["recursion limit"]),
         (br#"{"id":11,"id":12}"#, Value::Null, &["`id` is given twice"]),
         (br#"{"id":13,"target":1e999,"workload":true}"#, json!(13), &["target: number out of range", "workload: found true"]),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::line::{KEYS, Line};
+use super::line::{self, KEYS, Line};
 use super::memo::{Draws, Memo};
 use super::parts::{Context, decode, explain, read_knobs};
 use atlas_config::{Profile, Target, Workload};
@@ -131,10 +131,8 @@ impl Worker {
         let line: Line<'_> = match serde_json::from_str(text) {
             Ok(line) => line,
             Err(error) => {
-                let message = error.to_string();
-                let what = message.split(" at line ").next().unwrap_or_default();
-                let column = if error.column() > 0 { format!(", column {}", error.column()) } else { String::new() };
-                let problem = format!("line {number}{column}: not a JSON object: {what}");
+                let (column, problem) = line::describe(text, &error);
+                let problem = format!("line {number}, column {column}: {problem}");
                 return write_error(RawValue::NULL, &problem, out);
             }
         };

@@ -29,6 +29,30 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Column and description of the error of a line that is not a valid JSON object.
+pub(super) fn describe(text: &str, error: &serde_json::Error) -> (usize, String) {
+    if !text.starts_with('{') {
+        let found: String = text.chars().take(20).collect();
+        return (1, format!("found `{found}`, expected a JSON object in braces: {{\"target\": …, \"workload\": …}}"));
+    }
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    let problem = match message {
+        _ if error.is_eof() => "the line ends before its JSON object does, expected a closing }",
+        "expected ident" | "expected value" => {
+            "expected a JSON value: text in double quotes, a number, true, false, null, an array or an object"
+        }
+        "key must be a string" => "expected a key in double quotes",
+        "expected `:`" => "expected a colon after the key",
+        "expected `,` or `}`" => "expected a comma before the next key, or a closing }",
+        "expected `,` or `]`" => "expected a comma before the next item, or a closing ]",
+        "trailing comma" => "a comma with nothing after it",
+        "trailing characters" => "text after the JSON object, expected one object per line",
+        message => message,
+    };
+    (error.column(), problem.to_owned())
+}
+
 enum Key {
     Known(usize),
     Unknown(String),
