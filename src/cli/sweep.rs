@@ -34,7 +34,8 @@ use atlas_plan::search::{Axis, Condition, Gauge, Space, figure};
   atlas sweep --workload W --over micro=1..64 --out sweep.parquet
 
 VALUES can be a list (1,2,4), a range (1..16 doubles for knobs that grow by powers of two; 0..1:0.25 has a step), \
-divisors(64), divisors(heads|layers|experts|accelerators|global), or all. Results are written as they are computed: after \
+divisors(64), divisors(heads|layers|experts|accelerators|global), or all: every value of a switch or word, or every degree \
+of parallelism (tp, pp, cp, dp, ep, attention_dp) that the target and the model allow. Results are written as they are computed: after \
 Ctrl-C or a kill, run the same command again to resume.
 
 With --slurm, a job array computes the points: atlas shows it, asks for confirmation and submits it. Failed tasks are resubmitted, requeued tasks start over, and finished parts are never computed twice. Run the same command again to resume after Ctrl-C or a kill, or add --cancel to cancel the array.")]

@@ -53,7 +53,7 @@ impl<'a> Case<'a> {
             device: machine.map_or_else(Accelerator::default, |machine| machine.device),
             arch: scenario.model.unwrap_or_default(),
             domain: machine.map_or(f64::from(scenario.accelerators_per_node), |machine| machine.domain),
-            devices: scenario.accelerators() * machine.map_or(1.0, |machine| machine.dies),
+            devices: scenario.devices(),
             tp: f64::from(shape.tp),
             pp: f64::from(shape.pp),
             cp: if shape.mode == Mode::Training { f64::from(plan.cp.unwrap_or(Count::ONE)) } else { 1.0 },

@@ -357,6 +357,12 @@ impl Scenario {
         self.accelerators_per_node * self.num_nodes
     }
 
+    /// Number of devices, the dies of all accelerators.
+    #[must_use]
+    pub fn devices(&self) -> f64 {
+        self.accelerators() * self.machine.map_or(1.0, |machine| machine.dies)
+    }
+
     /// Number of accelerators used by the layout; all of them if the engine does not model layouts.
     #[must_use]
     pub fn working_accelerators(&self) -> f64 {

@@ -48,7 +48,7 @@ pub fn axis_around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)],
 
 fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64, steps: u32) -> Vec<f64> {
     let model = scenario.model.unwrap_or_default();
-    let devices = scenario.accelerators() * scenario.machine.map_or(1.0, |machine| machine.dies);
+    let devices = scenario.devices();
     let parts = |of: f64| -> Vec<f64> {
         if of >= 1.0 { divisors(of).filter(|part| *part <= devices).collect() } else { doublings(1.0, devices) }
     };

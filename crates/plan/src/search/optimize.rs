@@ -90,7 +90,7 @@ impl<'p> Problem<'p> {
     /// Sets the starting scenario. If it leaves accelerators idle, candidates may do so too.
     #[must_use]
     pub fn from(self, requested: &'p Scenario) -> Problem<'p> {
-        let devices = requested.accelerators() * requested.machine.map_or(1.0, |machine| machine.dies);
+        let devices = requested.devices();
         let idle = self.idle || requested.working_devices() < devices;
         Problem { requested, idle, ..self }
     }

@@ -123,7 +123,7 @@ impl Rule {
         let vpp = if training { plan.vpp.unwrap_or(Count::ONE) } else { Count::ONE };
         match self {
             Rule::Accelerators => {
-                let devices = scenario.accelerators() * scenario.machine.map_or(1.0, |machine| machine.dies);
+                let devices = scenario.devices();
                 let used = scenario.working_devices();
                 // Nodes without work are only a more expensive form of the same layout.
                 let idle_node = turned(Knob::NumNodes) && used <= devices * (1.0 - 1.0 / scenario.num_nodes);

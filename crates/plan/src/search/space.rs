@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::knob::{Knob, KnobError, KnobValues as _, Setting, Step, ValueType};
 use crate::scenario::Scenario;
 use atlas_config::Mode;
-use atlas_core::sort;
+use atlas_core::{math, sort};
 
 /// Maximum number of values on one axis.
 pub const MAX_VALUES: usize = 1_000_000;
@@ -29,6 +29,12 @@ pub enum SpaceError {
     /// The text is not an axis.
     #[error("found \"{0}\", expected knob=VALUES, where VALUES are 1,2,4 or 1..16 or 0..1:0.25 or divisors(64) or all")]
     Form(String),
+    /// `all` of a knob without a list of values.
+    #[error(
+        "{0}=all: only switches, words, fabrics and degrees of parallelism (tp, pp, cp, dp, ep, attention_dp) have a list \
+         of all values; state them as 1,2,4 or 1..16 or 0..1:0.25 or divisors(64)"
+    )]
+    Unlisted(&'static str),
     /// The range is empty.
     #[error("{knob}: the range \"{found}\" is empty: {why}")]
     Range {
@@ -65,7 +71,7 @@ impl Axis {
 
     /// Parses `tp=1,2,4,8`, `micro=1..16` (doubling if that is the step of the knob), `pue=1..1.5:0.1`,
     /// `pp=divisors(layers)`, `virt=all`. The numbers of heads, layers, experts and accelerators are those of
-    /// `scenario`.
+    /// `scenario`, which also determine all degrees of parallelism (`tp=all`).
     ///
     /// # Errors
     ///
@@ -79,7 +85,7 @@ impl Axis {
                 return Err(SpaceError::Form(text.to_owned()));
             }
             if item.eq_ignore_ascii_case("all") {
-                axis.extend(all(knob, fabrics).ok_or_else(|| SpaceError::Form(text.to_owned()))?)?;
+                axis.extend(all(knob, scenario, fabrics).ok_or(SpaceError::Unlisted(knob.name()))?)?;
             } else if let Some(of) = item.strip_prefix("divisors(").and_then(|rest| rest.strip_suffix(')')) {
                 axis.extend(divisors(count(of, knob, scenario, fabrics)?).map(Setting::Number))?;
             } else if let Some((from, to)) = item.split_once("..") {
@@ -164,14 +170,49 @@ impl Axis {
     }
 }
 
-/// All values of a knob, unless it takes numbers, software or seeds.
-fn all(knob: Knob, fabrics: &[(Arc<str>, f64)]) -> Option<Vec<Setting>> {
+/// All values of a switch, of words or of fabrics, and all values of [`degrees`].
+fn all(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)]) -> Option<Vec<Setting>> {
     match knob.spec().kind {
         ValueType::Toggle => Some(vec![Setting::Toggle(false), Setting::Toggle(true)]),
         ValueType::Choice(words) => Some(words.iter().map(|word| Setting::Choice((*word).into())).collect()),
         ValueType::Fabric => Some(fabrics.iter().map(|(name, _)| Setting::Choice(Arc::clone(name))).collect()),
-        ValueType::Software | ValueType::Number { .. } | ValueType::Seed => None,
+        ValueType::Number { .. } => Some(degrees(knob, scenario)?.into_iter().map(Setting::Number).collect()),
+        ValueType::Software | ValueType::Seed => None,
     }
+}
+
+/// Degrees of a kind of parallelism that the target and the model allow; `None` for other knobs.
+#[must_use]
+pub fn degrees(knob: Knob, scenario: &Scenario) -> Option<Vec<f64>> {
+    let model = scenario.model.unwrap_or_default();
+    let devices = scenario.devices();
+    // Without a model, only the number of accelerators limits the layout.
+    let shares = |count: f64| divisors_within(count, if count > 0.0 { count.min(devices) } else { devices });
+    match knob {
+        Knob::Tp => Some(shares(model.heads.into())),
+        Knob::Pp => Some(stages(model.depth(), devices, scenario.mode())),
+        Knob::Cp => Some(doubling(16.0_f64.min(devices)).collect()),
+        Knob::Dp => Some(divisors(devices.max(1.0).floor()).collect()),
+        Knob::Ep if !model.is_moe() => Some(vec![1.0]),
+        Knob::Ep if scenario.mode() == Mode::Training => Some(shares(model.experts.into())),
+        Knob::Ep => Some(shares(model.experts + scenario.base.decode_layout().redundant)),
+        Knob::AttentionDp => {
+            let groups = model.is_moe() && scenario.active_software.serving.attention_dp;
+            Some(doubling(if groups { devices } else { 1.0 }).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Powers of two up to `limit`.
+pub(super) fn doubling(limit: f64) -> impl Iterator<Item = f64> {
+    std::iter::successors(Some(1.0), |value| Some(value * 2.0)).take_while(move |value| *value <= limit)
+}
+
+/// Divisors of a count up to `limit`; powers of two if the count is 0.
+pub(super) fn divisors_within(count: f64, limit: f64) -> Vec<f64> {
+    let count = if count >= 1.0 { count } else { math::exp2(math::log2(limit.max(1.0)).floor()) };
+    divisors(count).filter(|divisor| *divisor <= limit).collect()
 }
 
 /// Argument of `divisors(…)`: a number, or the name of a count in the scenario.
@@ -328,6 +369,8 @@ mod tests {
         assert_eq!(numbers("micro=1..5000:1,1..6000:1").unwrap().len(), 6000);
         assert_eq!(numbers("noise=all").unwrap().len(), 2);
         assert!(numbers("fabric=all").unwrap().len() > 1);
+        assert_eq!(numbers("tp=all").unwrap(), [1.0, 2.0, 3.0, 4.0, 6.0, 8.0]);
+        assert_eq!(numbers("dp=all").unwrap(), [1.0, 2.0, 4.0, 8.0]);
     }
 
     #[test]
@@ -339,7 +382,8 @@ mod tests {
             ("tp=1..8:0", "the step must be positive"),
             ("tp=1..8:nan", "the step must be positive"),
             ("tp=1..8:0.5", "whole number"),
-            ("tp=all", "expected knob=VALUES"),
+            ("micro=all", "state them as"),
+            ("seed=all", "state them as"),
             ("noise=1..2", "does not take numbers"),
             ("pp=divisors(layer)", "found"),
             ("tpp=1", "did you mean"),

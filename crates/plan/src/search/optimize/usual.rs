@@ -1,6 +1,6 @@
 //! Defaults of a search: the knobs that it varies and its constraints.
 
-use super::super::space::{Axis, Space, divisors, stages};
+use super::super::space::{Axis, Space, degrees, divisors_within, doubling, stages};
 use super::{Condition, Problem};
 use crate::engine::answer::training::STATE_BYTES;
 use crate::estimate::detail::HEADROOM;
@@ -10,7 +10,6 @@ use crate::scenario::{Parts, Scenario};
 use crate::search::condition::Relation;
 use atlas_config::Mode;
 use atlas_core::count::Count;
-use atlas_core::math;
 use atlas_core::plan::{CpuOffload, Sharding};
 use atlas_core::sort;
 use atlas_perf::arch::Architecture;
@@ -138,7 +137,7 @@ pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
 /// varied.
 #[must_use]
 pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
-    let devices = start.accelerators() * start.machine.map_or(1.0, |machine| machine.dies);
+    let devices = start.devices();
     let model = start.model.unwrap_or_default();
     let defaults = DefaultAxes { start, model, devices, objective, fewest: objective.id == MetricId::Accelerators };
     let mut axes = defaults.layout();
@@ -177,15 +176,19 @@ impl DefaultAxes<'_> {
         if count > 0.0 { count.min(self.devices) } else { self.devices }
     }
 
+    /// All degrees of a kind of parallelism.
+    fn all(&self, knob: Knob) -> Axis {
+        Axis::of(knob, degrees(knob, self.start).unwrap_or_default())
+    }
+
     fn layout(&self) -> Vec<Axis> {
-        let (start, model, devices) = (self.start, &self.model, self.devices);
+        let (start, model) = (self.start, &self.model);
         let mut axes = Vec::new();
         if self.fewest {
             axes.push(Axis::of(Knob::NumNodes, (1..=64).map(f64::from).filter(|nodes| *nodes <= start.num_nodes)));
         }
-        let heads = f64::from(model.heads);
-        axes.push(Axis::of(Knob::Tp, divisors_within(heads, self.up_to(heads))));
-        let mut depths = stages(model.depth(), devices, start.mode());
+        axes.push(self.all(Knob::Tp));
+        let mut depths = degrees(Knob::Pp, start).unwrap_or_default();
         if self.fewest && start.mode() == Mode::Inference {
             // Serving software distributes layers unevenly, so the fewest accelerators may be any number.
             depths.extend((1..=EXHAUSTIVE_PP).map(f64::from).filter(|pp| *pp <= self.up_to(model.depth())));
@@ -199,7 +202,7 @@ impl DefaultAxes<'_> {
     fn training(&self) -> Vec<Axis> {
         let (start, model, devices) = (self.start, &self.model, self.devices);
         let (global, traits) = (start.global(&start.base), &start.active_software.training);
-        let mut axes = vec![Axis::of(Knob::Cp, doubling(16.0_f64.min(devices)))];
+        let mut axes = vec![self.all(Knob::Cp)];
         if self.fewest {
             axes.push(Axis::of(Knob::Dp, divisors_within(global, devices)));
         }
@@ -207,8 +210,7 @@ impl DefaultAxes<'_> {
         axes.push(Axis::of(Knob::Etp, [1.0]));
         axes.push(Axis::of(Knob::RecomputeLayers, [0.0]));
         if model.is_moe() {
-            let experts = f64::from(model.experts);
-            axes.push(Axis::of(Knob::Ep, divisors_within(experts, self.up_to(experts))));
+            axes.push(self.all(Knob::Ep));
         }
         axes.push(Axis::of(Knob::Microbatch, doubling(global.min(64.0))));
         axes.push(Axis::of(Knob::Vpp, chunks(model.depth(), devices)));
@@ -232,13 +234,12 @@ impl DefaultAxes<'_> {
         let (start, model, devices) = (self.start, &self.model, self.devices);
         let traits = &start.active_software.serving;
         let groups = if model.is_moe() && traits.attention_dp { devices } else { 1.0 };
-        let mut axes = vec![Axis::of(Knob::AttentionDp, doubling(groups))];
+        let mut axes = vec![self.all(Knob::AttentionDp)];
         if self.fewest {
             axes.push(Axis::of(Knob::Dp, (1..=MAX_REPLICAS).map(f64::from).filter(|dp| *dp <= devices)));
         }
         if model.is_moe() {
-            let experts = model.experts + start.base.decode_layout().redundant;
-            axes.push(Axis::of(Knob::Ep, divisors_within(experts, self.up_to(experts))));
+            axes.push(self.all(Knob::Ep));
             if traits.wide_ep && traits.attention_dp {
                 axes.push(words(Knob::MoeDispatcher, &["alltoall", "deepep"]));
                 axes.push(toggle(Knob::TwoBatchOverlap));
@@ -285,12 +286,6 @@ fn chunks(layers: f64, devices: f64) -> Vec<f64> {
     sort::numbers(&mut all);
     all.dedup();
     all
-}
-
-/// Divisors of a count up to `limit`; powers of two if the count is 0.
-fn divisors_within(count: f64, limit: f64) -> Vec<f64> {
-    let count = if count >= 1.0 { count } else { math::exp2(math::log2(limit.max(1.0)).floor()) };
-    divisors(count).filter(|divisor| *divisor <= limit).collect()
 }
 
 /// Default trade-off: throughput against interactivity in serving, throughput against free memory in training.
