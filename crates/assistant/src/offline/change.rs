@@ -34,7 +34,14 @@ impl Quantity {
     }
 }
 
-const QUANTITIES: [(&str, Quantity); 40] = [
+const QUANTITIES: [(&str, Quantity); 47] = [
+    ("cost of electricity", Quantity::Knob(Knob::UsdPerKwh)),
+    ("cost of energy", Quantity::Knob(Knob::UsdPerKwh)),
+    ("cost of power", Quantity::Knob(Knob::UsdPerKwh)),
+    ("electricity costs", Quantity::Knob(Knob::UsdPerKwh)),
+    ("energy costs", Quantity::Knob(Knob::UsdPerKwh)),
+    ("power costs", Quantity::Knob(Knob::UsdPerKwh)),
+    ("power price", Quantity::Knob(Knob::UsdPerKwh)),
     ("electricity prices", Quantity::Knob(Knob::UsdPerKwh)),
     ("electricity price", Quantity::Knob(Knob::UsdPerKwh)),
     ("energy prices", Quantity::Knob(Knob::UsdPerKwh)),
@@ -179,7 +186,7 @@ pub(super) fn take(words: &mut Words) -> Option<ScaledQuantity> {
             None => return None,
         }
     };
-    for word in ["by", "as", "times", "as much", "as many", "size"] {
+    for word in ["by", "as", "times", "as much", "as many", "size", "expensive"] {
         rest.take(word);
     }
     *words = rest;
@@ -245,6 +252,9 @@ mod tests {
             ("electricity prices double", Some((Quantity::Knob(Knob::UsdPerKwh), 2.0))),
             ("the price drops 20%", Some((Quantity::Knob(Knob::HourlyUsd), 0.8))),
             ("prices rise by 50 percent", Some((Quantity::Knob(Knob::HourlyUsd), 1.5))),
+            ("power costs double", Some((Quantity::Knob(Knob::UsdPerKwh), 2.0))),
+            ("electricity is twice as expensive", Some((Quantity::Knob(Knob::UsdPerKwh), 2.0))),
+            ("the power price triples", Some((Quantity::Knob(Knob::UsdPerKwh), 3.0))),
             ("traffic doubles", Some((Quantity::Load, 2.0))),
             ("prices fall by a factor of 4", Some((Quantity::Knob(Knob::HourlyUsd), 0.25))),
             ("prices are halved", Some((Quantity::Knob(Knob::HourlyUsd), 0.5))),

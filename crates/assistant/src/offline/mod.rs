@@ -16,6 +16,7 @@ mod left_over;
 mod meaning;
 mod mtbf;
 mod phrasing;
+mod power;
 mod rank;
 mod rephrased;
 mod reply;

@@ -5,7 +5,7 @@ use atlas_core::sort;
 use atlas_plan::knob::{Knob, KnobValues as _};
 
 use super::words::{Words, count};
-use super::{change, figures, idioms, left_over, mtbf, rephrased, topic, words};
+use super::{change, figures, idioms, left_over, mtbf, power, rephrased, topic, words};
 use crate::{Known, Objective};
 
 /// Names of prompt and output lengths.
@@ -104,6 +104,7 @@ fn scaled(word: &str) -> Option<f64> {
 
 /// Rewrites lengths, loads and sizes to settings, and bounds to the order `METRIC RELATION VALUE`.
 pub(super) fn rewrite_settings(words: &mut Words) {
+    power::rewrite_power(words);
     rephrased::rewrite_question(words);
     idioms::rewrite_jargon(words);
     for (written, scale) in [("million", "m"), ("billion", "b"), ("trillion", "t"), ("thousand", "k")] {
@@ -199,6 +200,7 @@ pub(super) fn correct_spelling(words: &mut Words, known: &Known) -> Vec<String> 
         .chain(idioms::vocabulary())
         .chain(rephrased::vocabulary())
         .chain(mtbf::vocabulary())
+        .chain(power::vocabulary())
         .chain(LENGTHS.iter().flat_map(|(phrase, _)| phrase.split(' ')))
         .chain(USERS.into_iter().chain(CONCURRENCY_WORDS).chain(ACCELERATORS))
         .chain(["serve", "serving", "train", "training", "inference", "tokens", "second", "million", "nodes"])
