@@ -136,7 +136,6 @@ impl Facts {
         let used = self.used.borrow();
         let mut leaves = Vec::new();
         leaves_of("", &self.fields, &mut leaves);
-        leaves_of("roles.", &self.roles, &mut leaves);
         let unused = leaves.into_iter().filter(|(name, _)| {
             let own = name.splitn(3, '.').last().filter(|_| name.starts_with("roles.")).unwrap_or(name);
             let planned = Field::named(own).is_some_and(|field| field.usage() != Use::Context);

@@ -158,6 +158,19 @@ fn settings_that_are_read_but_not_planned_are_named_with_their_place() {
 }
 
 #[test]
+fn settings_of_roles_that_are_not_planned_are_named_once() {
+    let servers = "model: meta-llama/Llama-3.1-70B-Instruct\nbackend: pytorch\ncontext_servers:\n  num_instances: 1\n  \
+                   tensor_parallel_size: 4\n  max_batch_size: 4\ngeneration_servers:\n  num_instances: 1\n  \
+                   tensor_parallel_size: 4\n  max_batch_size: 64\n";
+    let library = Library::load(&Sources::built_in(), None);
+    let lengths = given(&[("prompt", "2000"), ("generate", "500"), ("concurrency", "64")]);
+    let found = documents(&read("d.yaml", servers), &library, &lengths).unwrap();
+    let note = found.notes.iter().find(|note| note.starts_with("found in the files, but not part of the plan"));
+    let note = note.expect("a note");
+    assert_eq!(note.matches("roles.prefill.max_num_seqs = 4").count(), 1, "{note}");
+}
+
+#[test]
 fn a_client_with_rate_and_limit_is_planned_as_open_load() {
     let client = "vllm bench serve --dataset-name random --random-input-len 1000 --random-output-len 100 \
                   --request-rate 20 --max-concurrency 128";
