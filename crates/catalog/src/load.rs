@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::collection::{Collection, Item};
 use super::part::{self, Entries, Part, error_at};
 use super::{Accelerator, Model, Price, checkpoint, digest, hugging_face};
+use atlas_core::plan::Format;
 use atlas_core::sort;
 use atlas_document::node::Position;
 use atlas_document::parse::parse;
@@ -225,8 +226,11 @@ impl Catalog {
             return Some(found);
         }
         let (model, format) = checkpoint::find(bare, |name| self.models.find(name))?;
+        // All 4-bit floating-point checkpoints of NVIDIA are NVFP4, also those with the suffix -FP4.
+        let lower = name.to_ascii_lowercase();
+        let nvfp4 = format == Some(Format::Fp4) && (lower.starts_with("nvidia/") || lower.contains("nvfp4"));
         Some(match format {
-            Some(format) => Arc::new(Model { native_format: Some(format), ..Model::clone(&model) }),
+            Some(format) => Arc::new(Model { native_format: Some(format), nvfp4, ..Model::clone(&model) }),
             None => model,
         })
     }

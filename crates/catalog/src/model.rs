@@ -7,7 +7,7 @@ use super::collection::same_name;
 use super::convolution::Convolutional;
 use super::images::Images;
 use super::transformer::{Transformer, TransformerKind};
-use atlas_core::plan::{DraftMethod, Format};
+use atlas_core::plan::{DraftMethod, Format, Preset};
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
 
@@ -41,6 +41,8 @@ pub struct Model {
     pub published_tokens: Option<f64>,
     /// Format of the published weights; bf16 by default.
     pub native_format: Option<Format>,
+    /// Whether `native_format` is NVFP4 rather than another 4-bit floating-point format.
+    pub nvfp4: bool,
     /// Methods of speculative decoding with published acceptance for this model.
     pub drafts: Vec<Draft>,
     /// Architecture.
@@ -139,7 +141,9 @@ impl Model {
             budget.text("source");
             budget.required_number("tokens", Bounds { min: 1.0, max: 1e18, whole: false })
         });
+        let mut nvfp4 = false;
         let native_format = fields.text("native_format").and_then(|written| {
+            nvfp4 = Preset::named(&written).is_some_and(|preset| preset.nvfp4);
             let known = Format::named(&written);
             if known.is_none() {
                 let expected = format!("found \"{written}\", expected one of {}", Format::NAMES.join(", "));
@@ -185,6 +189,7 @@ impl Model {
             published_active_b,
             published_tokens: budget.flatten(),
             native_format,
+            nvfp4,
             drafts: drafts.unwrap_or_default(),
             architecture: architecture?,
             images: images.map(Box::new),

@@ -363,11 +363,22 @@ fn quantization_config_sets_the_format_of_the_weights() {
             r#"{"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float"}}}}"#,
             "fp8",
         ),
-        (r#"{"quant_method": "modelopt", "quant_algo": "NVFP4"}"#, "fp4"),
+        (r#"{"quant_method": "modelopt", "quant_algo": "NVFP4"}"#, "nvfp4"),
+        (
+            r#"{"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "float", "group_size": 16}}}}"#,
+            "nvfp4",
+        ),
+        (
+            r#"{"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "float", "group_size": 32}}}}"#,
+            "fp4",
+        ),
+        (r#"{"quant_method": "mxfp4"}"#, "fp4"),
     ] {
         let (model, problems) = of(config);
         assert!(problems.is_empty(), "{config}: {problems}");
-        assert_eq!(model.unwrap().native_format.map(|format| format.name()), Some(expected), "{config}");
+        let model = model.unwrap();
+        let found = if model.nvfp4 { "nvfp4" } else { model.native_format.map_or("", |format| format.name()) };
+        assert_eq!(found, expected, "{config}");
     }
     let (model, problems) = of(r#"{"quant_method": "aqlm"}"#);
     assert!(

@@ -64,6 +64,7 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
     let part = parts.iter().find_map(|key| root.get(key)).filter(|node| node.entries().is_some());
     let node = part.unwrap_or(&root);
     let model_type = node.get("model_type").and_then(Node::text).map(str::to_owned).or_else(|| outer_type.clone());
+    let nvfp4 = root.get("quantization_config").is_some_and(quantization::is_nvfp4);
     let native_format = Fields::open(file, id, &root, diagnostics).and_then(|mut fields| {
         fields.all();
         let format = quantization::native_format(&mut fields);
@@ -94,6 +95,7 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
         published_active_b: None,
         published_tokens: None,
         native_format,
+        nvfp4,
         drafts: Vec::new(),
         architecture: Architecture::Transformer(Box::new(transformer?)),
         note: part.filter(|_| images.is_none()).map(|_| "language model of a multimodal model".to_owned()),

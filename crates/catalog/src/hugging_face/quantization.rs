@@ -20,6 +20,19 @@ pub(super) fn native_format(fields: &mut Fields<'_>) -> Option<Format> {
     format
 }
 
+/// Whether the weights are NVFP4: blocks of 16, while those of MX formats have 32.
+pub(super) fn is_nvfp4(config: &Node) -> bool {
+    let algorithm = config.get("quant_algo").and_then(Node::text);
+    let group = group(config).and_then(|weights| weights.get("group_size")?.number());
+    format(config) == Some(Format::Fp4) && (algorithm == Some("NVFP4") || group == Some(16.0))
+}
+
+/// Weights of a checkpoint of compressed-tensors. All groups of published checkpoints have the same format; layers that
+/// are not quantized are in none.
+fn group(config: &Node) -> Option<&Node> {
+    config.get("config_groups")?.entries()?.first()?.value.get("weights")
+}
+
 fn format(config: &Node) -> Option<Format> {
     let bits = |keys: &[&str]| keys.iter().find_map(|key| config.get(key)).and_then(Node::number);
     let is_on = |key: &str| config.get(key).is_some_and(|node| node.value == Value::Bool(true));
@@ -32,8 +45,7 @@ fn format(config: &Node) -> Option<Format> {
         "bitsandbytes" if is_on("load_in_4bit") => Some(Format::Int4),
         "bitsandbytes" if is_on("load_in_8bit") => Some(Format::Int8),
         "compressed-tensors" => {
-            // All groups of published checkpoints have the same format; layers that are not quantized are in none.
-            let weights = config.get("config_groups")?.entries()?.first()?.value.get("weights")?;
+            let weights = group(config)?;
             let bits = weights.get("num_bits")?.number()?;
             match (weights.get("type").and_then(Node::text), bits) {
                 (Some("float"), 8.0) => Some(Format::Fp8),

@@ -342,12 +342,14 @@ impl Scenario {
     fn set_serving_defaults(&mut self, parts: &Parts) {
         let (Some(machine), Some(model)) = (self.machine, self.model) else { return };
         let native = parts.model.as_ref().and_then(|model| model.native_format);
+        let nvfp4 = parts.model.as_ref().is_some_and(|model| model.nvfp4);
         let traits = self.active_software.serving;
         let image_tokens: Vec<f64> =
             std::iter::once(&self.base).chain(&self.phases).map(|phase| self.image_tokens(phase)).collect();
         for (phase, image_tokens) in self.all_phases().zip(image_tokens) {
             let context = phase.shape.prompt + image_tokens + phase.shape.generate;
             phase.serving_defaults = ServingDefaults::of(&traits, (&phase.plan, context), &machine, &model, native);
+            phase.serving_defaults.nvfp4 = if phase.plan.format.is_some() { phase.plan.nvfp4 } else { nvfp4 };
         }
     }
 

@@ -168,6 +168,8 @@ pub struct ServingDefaults {
     pub full_window_cache: bool,
     /// Format of the weights in effect.
     pub format: Format,
+    /// Whether it is NVFP4.
+    pub nvfp4: bool,
     /// Requested format, if it was replaced by another of the same width that the device supports.
     pub substitute_for: Option<Format>,
     /// Formats that the device or software does not support, if any.
@@ -232,6 +234,7 @@ impl ServingDefaults {
             reserve_output: t.reserve_output,
             full_window_cache: t.window_cache == WindowCache::Whole,
             format,
+            nvfp4: false,
             substitute_for: None,
             refused: None,
             formats,

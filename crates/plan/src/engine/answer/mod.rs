@@ -23,9 +23,9 @@ use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::serving::{ServingEstimate, ServingInput};
 use atlas_perf::training::{Memo, TrainingEstimate, TrainingInput};
 
-/// Verdict on NVFP4 weights on a device that multiplies only MX formats, if a phase has them.
-fn refused_nvfp4(phase: &Phase, device: &Accelerator) -> Option<Verdict> {
-    let lacks = phase.plan.nvfp4 && device.supports(Precision::Fp4) && !device.multiplies_nvfp4();
+/// Verdict on NVFP4 weights on a device that multiplies only MX formats.
+fn refused_nvfp4(nvfp4: bool, device: &Accelerator) -> Option<Verdict> {
+    let lacks = nvfp4 && device.supports(Precision::Fp4) && !device.multiplies_nvfp4();
     lacks.then_some(Verdict::Format { format: "nvfp4", instead: "mxfp4" })
 }
 

@@ -350,7 +350,7 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
             Refused::Software(format) => Verdict::SoftwareFormat { format: format.name(), instead },
         });
     }
-    if let Some(verdict) = refused_nvfp4(phase, &input.accelerator) {
+    if let Some(verdict) = refused_nvfp4(phase.serving_defaults.nvfp4, &input.accelerator) {
         return Some(verdict);
     }
     if input.arch.causal && phase.shape.generate <= 0.0 && !matches!(input.load, Load::PrefillOnly { .. }) {

@@ -341,6 +341,22 @@ fn nvfp4_is_refused_where_matrix_units_apply_only_mx_scales() {
 }
 
 #[test]
+fn nvfp4_checkpoints_are_refused_like_the_precision_nvfp4() {
+    let library = library();
+    let verdict = |target: &str, model: &str, set: &[&str]| {
+        let workload = format!("llama3.1-70b-serve:model={model}");
+        let (_, estimate) = answered(&library, Engine::Analytical, (target, &workload), set);
+        estimate.detail.unwrap().verdict
+    };
+    let refused = Verdict::Format { format: "nvfp4", instead: "mxfp4" };
+    for model in ["nvidia/Llama-3.3-70B-Instruct-FP4", "RedHatAI/Llama-3.3-70B-Instruct-NVFP4"] {
+        assert_eq!(verdict("mi355x-8", model, &[]), refused, "{model}");
+        assert!(verdict("b200-8", model, &[]).fits() && verdict("mi355x-8", model, &["precision=mxfp4"]).fits());
+    }
+    assert!(verdict("mi355x-8", "amd/Llama-3.3-70B-Instruct-MXFP4", &[]).fits());
+}
+
+#[test]
 fn littles_law_holds_for_few_long_prompts_in_a_pipeline() {
     for concurrency in [1.0, 2.0, 4.0] {
         let in_flight = format!("concurrency={concurrency}");
