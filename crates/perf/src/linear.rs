@@ -117,6 +117,18 @@ impl Linear {
         }
     }
 
+    /// Number of kernels of a mixer in a decode step. All: norm, input projection, convolution, update of the state,
+    /// output projection. Mamba-1 adds the projections to the state's vectors and to the step size, Mamba-2 a gated norm
+    /// (vLLM's `mamba_mixer2.py`), and the delta rule a second input projection, the split of its output, gates and a
+    /// gated norm.
+    pub fn step_kernels(&self) -> f64 {
+        match self.kind {
+            LinearKind::Mamba1 => 7.0,
+            LinearKind::Mamba2 => 6.0,
+            LinearKind::GatedDelta => 9.0,
+        }
+    }
+
     /// Number of kernels of a prefill, beyond the one that advances the state by a token. Origin: the kernels launched
     /// by `mamba_chunk_scan_combined` of mamba_ssm (cumulative sum, chunk states, passing, products, scan) and by
     /// `chunk_gated_delta_rule` of flash-linear-attention (two norms, cumulative sum, scaled products, triangular

@@ -13,7 +13,7 @@ use atlas_core::math;
 /// Number of collectives in a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
-    /// All-reduces: two per layer.
+    /// All-reduces: one per mixer and MLP.
     pub(super) reduces: f64,
     /// Exchanges of tokens: dispatch and combine in every layer with experts.
     pub(super) exchanges: f64,
@@ -22,7 +22,7 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) fn of(shape: &Shape, layout: &Layout) -> Counts {
         Counts {
-            reduces: if layout.tp > 1.0 { 2.0 * shape.layers } else { 0.0 },
+            reduces: if layout.tp > 1.0 { shape.blocks } else { 0.0 },
             exchanges: if layout.attention_dp > 1.0 { 2.0 * shape.moe_layers } else { 0.0 },
         }
     }

@@ -21,7 +21,7 @@ pub(super) struct Launch {
     pub graph_batch: Option<Count>,
     /// Host time per kernel of a prefill.
     pub prompt: f64,
-    /// Host time per layer to launch the pieces of its graph.
+    /// Host time per mixer to launch the pieces of its layer's graph.
     pub piece: f64,
     /// Host time between two steps.
     pub step: f64,

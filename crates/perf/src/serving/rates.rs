@@ -109,7 +109,7 @@ impl Rates {
                 _ => 0.0,
             }),
             state_seconds: 2.0 / (streaming * acc.mem_bw * c.kv_fraction),
-            activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes) / streamed,
+            activation_seconds: 0.5 * shape.blocks * hidden * (c.activation_passes + shape.stream_passes) / streamed,
             // Scaled 8-bit GEMMs use a separate library call, which is tuned.
             row_seconds: if input.tuned_products || f.dense.bytes() < 2.0 {
                 0.0

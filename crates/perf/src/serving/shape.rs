@@ -16,6 +16,11 @@ const INDEX_SHARE: f64 = 0.115;
 pub struct Shape {
     /// Layers of the stage.
     pub layers: f64,
+    /// Sequence mixers of the stage: attention and linear ones.
+    pub mixers: f64,
+    /// Mixers and MLPs of the stage, each of which reads and writes the residual stream and is all-reduced: two per
+    /// layer, or one if they are layers of their own.
+    pub blocks: f64,
     /// Number of those that are mixtures of experts.
     pub moe_layers: f64,
     /// Width of the residual stream.
@@ -63,9 +68,10 @@ pub struct Shape {
     pub slice_width: f64,
     /// Width of a rank's slice of one expert: its weights on this rank divided by the hidden size.
     pub expert_slice_width: f64,
-    /// Kernels per step of this stage in engines with fused kernels: eight per layer (norm, QKV, rotary and cache,
-    /// attention, output, norm, up, down with activation), five more for a mixture (route, permute, two grouped GEMMs,
-    /// combine), four for its shared experts, four for latent attention (second projection, norms, absorption twice).
+    /// Kernels per step of this stage in engines with fused kernels: five for attention (norm, QKV, rotary and cache,
+    /// attention, output), three for an MLP (norm, up, down with activation), five more for a mixture (route, permute,
+    /// two grouped GEMMs, combine), four for its shared experts, four for latent attention (second projection, norms,
+    /// absorption twice), and those of linear mixers.
     pub kernels: f64,
     /// Number of those that run only for prompts longer than the indexer's selection.
     pub index_kernels: f64,
@@ -82,7 +88,8 @@ impl Shape {
         let ranks = tp * adp;
         let layers = a.layers / pp;
         let moe_layers = a.moe_layers() / pp;
-        let dense_layers = (a.mlp_layers() / pp - moe_layers).max(0.0);
+        let (attention, linear, mlps) = (a.attention_layers() / pp, a.linear_layers() / pp, a.mlp_layers() / pp);
+        let dense_layers = (mlps - moe_layers).max(0.0);
         let shared = if a.shared_ffn > 0.0 { a.mlp_params(f64::from(a.shared_ffn)) } else { 0.0 };
         let mixers = a.attention_layers() * a.attention_params() + a.linear_layers() * a.linear_params();
         let projections = mixers / pp / tp;
@@ -100,12 +107,14 @@ impl Shape {
             (false, Some(window)) => (f64::from(window.size), window.share),
             (false, None) => (0.0, 0.0),
         };
-        let state = a.linear.map_or(0.0, |linear| linear.share * linear.state_bytes());
+        let blocks = attention + linear + mlps;
         // Kernels of an indexer: two projections, norm, rotary, quantization, cache, scores, selection.
-        let index_kernels = if a.indexer.is_some() { 8.0 * layers } else { 0.0 };
+        let index_kernels = if a.indexer.is_some() { 8.0 * attention } else { 0.0 };
         let embedding = if a.tied && a.causal { 0.0 } else { a.vocab * a.hidden / tp / pp };
         Shape {
             layers,
+            mixers: attention + linear,
+            blocks,
             moe_layers,
             hidden: f64::from(a.hidden),
             projection_bytes: (projections + router) * f.dense_bytes,
@@ -121,7 +130,7 @@ impl Shape {
             head_bytes: head * 2.0,
             head_flops: 2.0 * head,
             kv_bytes_token: layers * kv_width * f.kv_bytes,
-            state_bytes: layers * state / tp,
+            state_bytes: a.linear.map_or(0.0, |mixer| linear * mixer.state_bytes()) / tp,
             decode_pair_flops: layers * decode_pair,
             prefill_pair_flops: layers * prefill_pair,
             window,
@@ -129,21 +138,21 @@ impl Shape {
             selected_keys: a.indexer.map(|indexer| f64::from(indexer.top_k)),
             // Both sublayers mix the streams in and out: about four passes over each (arXiv 2512.24880).
             stream_passes: if a.streams > 1.0 { 8.0 * a.streams } else { 0.0 },
-            slice_width: (projections + mlp + router) / layers.max(1.0) / a.hidden.max(Count::ONE),
+            slice_width: (projections + mlp + router) / (0.5 * blocks).max(1.0) / a.hidden.max(Count::ONE),
             // Divided by the ranks that share one expert, if experts are spread over some of the ranks.
             expert_slice_width: expert / a.hidden.max(Count::ONE) / (ranks / l.ep.max(Count::ONE)).max(1.0),
             index_kernels,
-            chunk_kernels: a.linear.map_or(0.0, |linear| layers * linear.share * linear.chunk_kernels()),
-            kernels: 8.0 * layers
+            chunk_kernels: a.linear.map_or(0.0, |mixer| linear * mixer.chunk_kernels()),
+            kernels: 5.0 * attention
+                + 3.0 * mlps
                 + 5.0 * moe_layers
-                // Layers with a fixed-size state (linear attention, state space): convolution, gates, scan, norm.
-                + if state > 0.0 { 6.0 * layers * windowed } else { 0.0 }
+                + a.linear.map_or(0.0, |mixer| linear * mixer.step_kernels())
                 + index_kernels
                 // Residual streams: norm, projection, normalization of the mixing matrix, three mixes, in both
                 // sublayers. Models with streams also compress keys before attention: projection, gate, norm, rotary.
-                + if a.streams > 1.0 { 16.0 * layers } else { 0.0 }
+                + if a.streams > 1.0 { 8.0 * blocks } else { 0.0 }
                 + if a.shared_ffn > 0.0 { 4.0 * moe_layers } else { 0.0 }
-                + if matches!(a.attention, Attention::Latent { .. }) { 4.0 * layers } else { 0.0 },
+                + if matches!(a.attention, Attention::Latent { .. }) { 4.0 * attention } else { 0.0 },
             resident_bytes: (projections + router) * f.dense_bytes
                 + mlp * f.expert_bytes
                 + moe_layers * expert * a.experts * copies * f.expert_bytes / ranks

@@ -200,7 +200,7 @@ impl Machine<'_> {
             out.launch += s.chunk_kernels * self.launch.kernel;
             issued = issued.max((s.kernels + s.chunk_kernels - skipped) * self.launch.prompt);
         }
-        issued = issued.max(s.layers * self.launch.piece);
+        issued = issued.max(s.mixers * self.launch.piece);
         (out, issued)
     }
 

@@ -9,6 +9,7 @@ use crate::roofline::FusedAttention;
 
 mod layouts;
 mod limits;
+mod mixers;
 mod queueing;
 mod software;
 

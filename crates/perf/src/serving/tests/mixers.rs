@@ -1,0 +1,44 @@
+//! Models whose mixers and MLPs are layers of their own, and mixers with a recurrent state.
+
+use super::*;
+use crate::serving::collectives::Counts;
+use crate::serving::shape::Shape;
+
+/// State-space layers of 128 heads of 64 with states of 128 in eight groups.
+fn mamba_2(share: f64) -> Option<Linear> {
+    Some(Linear {
+        kind: LinearKind::Mamba2,
+        share,
+        heads: Count::new(128),
+        head_dim: Count::new(64),
+        state: Count::new(128),
+        groups: Count::new(8),
+        taps: Count::new(4),
+    })
+}
+
+#[test]
+fn layers_without_mlp_or_mixer_add_half_the_kernels_all_reduces_and_activations() {
+    let layout = Layout { tp: Count::new(8), ..Layout::default() };
+    let of = |arch: Architecture| {
+        let shape = Shape::new(&arch, &Formats::default(), &layout);
+        (shape.kernels, Counts::of(&shape, &layout).reduces, shape.slice_width)
+    };
+    let whole = Architecture { layers: Count::new(28), ..Architecture::default() };
+    let apart = Architecture { layers: Count::new(56), attention_share: 0.5, mlp_share: 0.5, ..whole };
+    assert_eq!(of(whole), of(apart));
+    let input = |arch| ServingInput { arch, layout, ..closed(4.0) };
+    let (one, other) = (run(&input(whole)), run(&input(apart)));
+    assert!((one.tpot.mean / other.tpot.mean - 1.0).abs() < 1e-9, "{} {}", one.tpot.mean, other.tpot.mean);
+    assert!((one.ttft.mean / other.ttft.mean - 1.0).abs() < 1e-9, "{} {}", one.ttft.mean, other.ttft.mean);
+    // Nemotron-H 8B (arXiv 2504.03624): 24 mixers, 4 layers with attention, 24 MLPs.
+    let hybrid = Architecture {
+        layers: Count::new(52),
+        attention_share: 4.0 / 52.0,
+        mlp_share: 24.0 / 52.0,
+        linear: mamba_2(24.0 / 52.0),
+        ..Architecture::default()
+    };
+    let (kernels, reduces, _) = of(hybrid);
+    assert_eq!((kernels, reduces), (4.0 * 5.0 + 24.0 * 6.0 + 24.0 * 3.0, 52.0));
+}
