@@ -132,6 +132,15 @@ pub enum FusedAttention {
     Native,
 }
 
+/// Rate of the chunked scans of linear mixers relative to fused attention. The kernels of Mamba-2 take as long as
+/// FlashAttention-2 with 2048 keys (arXiv 2405.21060, figure 10, on A100): half of its rate, with memory traffic counted
+/// separately. They use Ampere's instructions, so later generations run them at Hopper's rate for such kernels.
+pub fn scan_share(acc: &Accelerator, c: &Constants) -> f64 {
+    let hopper = c.attention_carried * 989.4e12 / acc.peak(Precision::Bf16);
+    let carried = if matches!(acc.generation, Generation::Hopper | Generation::Blackwell) { hopper } else { 1.0 };
+    0.5 * carried.clamp(0.05, 1.0)
+}
+
 /// Rate of a fused attention kernel relative to a native one with wide heads, 0..1.
 pub fn fused_attention_share(acc: &Accelerator, c: &Constants, head: f64, kernel: FusedAttention) -> f64 {
     // With narrow heads, the matrix units wait for the softmax between the two matrix multiplications.

@@ -57,6 +57,10 @@ pub(super) struct Rates {
     pub(super) state_seconds: f64,
     /// Seconds per token for reading and writing activations.
     pub(super) activation_seconds: f64,
+    /// Seconds per prompt token in which linear mixers read and write the inputs, outputs and states of their scans.
+    pub(super) scan_traffic_seconds: f64,
+    /// Seconds per prompt token of the arithmetic of those scans.
+    pub(super) scan_compute_seconds: f64,
     /// Seconds per byte of weights and row of a decode step, if kernels are not tuned for few rows.
     pub(super) row_seconds: f64,
     /// Seconds per expert for kernel launches, if each expert has its own kernels.
@@ -75,6 +79,8 @@ impl Rates {
         let Maturity { kernels, streaming, arithmetic } = *maturity;
         let hidden = shape.hidden * 2.0;
         let streamed = streaming * acc.mem_bw * c.memory_fraction;
+        let attention = arithmetic * c.attention_fraction * roofline::best_rate(acc, c, Precision::Bf16);
+        let vectors = arithmetic * c.memory_fraction * acc.peak(Precision::Fp32);
         Rates {
             dense: arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, Slice::layer(shape.slice_width)),
             mlp: arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::layer(shape.slice_width)),
@@ -82,10 +88,7 @@ impl Rates {
                 * c.grouped_fraction
                 * if input.expert_products == ExpertProducts::Triton { c.triton_fraction } else { 1.0 }
                 * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::mlp(shape.expert_slice_width.max(1.0))),
-            attention: arithmetic
-                * c.attention_fraction
-                * roofline::best_rate(acc, c, Precision::Bf16)
-                * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
+            attention: attention * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
             // On Blackwell, decode kernels multiply 8-bit keys with 8-bit queries (TensorRT-LLM's generated kernels;
             // lmsys.org, 2025-09-25). Elsewhere, keys are unpacked first.
             narrow_keys: if acc.generation == Generation::Blackwell && f.kv_bytes <= 1.0 && acc.supports(Precision::Fp8)
@@ -110,6 +113,9 @@ impl Rates {
             }),
             state_seconds: 2.0 / (streaming * acc.mem_bw * c.kv_fraction),
             activation_seconds: 0.5 * shape.blocks * hidden * (c.activation_passes + shape.stream_passes) / streamed,
+            scan_traffic_seconds: shape.scan_bytes / streamed,
+            scan_compute_seconds: shape.scan_flops / (attention * roofline::scan_share(acc, c)).max(1.0)
+                + if vectors > 0.0 { shape.scan_vector_flops / vectors } else { 0.0 },
             // Scaled 8-bit GEMMs use a separate library call, which is tuned.
             row_seconds: if input.tuned_products || f.dense.bytes() < 2.0 {
                 0.0
@@ -132,6 +138,7 @@ impl Rates {
             mlp: self.mlp * share,
             expert: self.expert * share,
             attention: self.attention * share,
+            scan_compute_seconds: self.scan_compute_seconds / share,
             ..*self
         }
     }

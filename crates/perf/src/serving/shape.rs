@@ -2,7 +2,7 @@
 //! replica.
 
 use super::input::{Formats, Layout};
-use crate::arch::{Architecture, Attention};
+use crate::arch::{Architecture, Attention, Linear};
 use atlas_core::count::Count;
 use atlas_core::math;
 
@@ -52,6 +52,12 @@ pub struct Shape {
     pub kv_bytes_token: f64,
     /// Bytes of recurrent state per sequence on this rank, over all layers of the stage.
     pub state_bytes: f64,
+    /// Bytes read and written per prompt token by the convolutions and scans of linear mixers.
+    pub scan_bytes: f64,
+    /// FLOPs of those scans per prompt token on matrix units.
+    pub scan_flops: f64,
+    /// As `scan_flops`, on vector units.
+    pub scan_vector_flops: f64,
     /// FLOPs per query-key pair in decode on this rank, over all layers of the stage.
     pub decode_pair_flops: f64,
     /// As `decode_pair_flops`, in prefill (latent attention multiplies in the expanded space).
@@ -108,6 +114,8 @@ impl Shape {
             (false, None) => (0.0, 0.0),
         };
         let blocks = attention + linear + mlps;
+        // Heads of linear mixers are split over the ranks, as those of attention are.
+        let of_mixers = |of: fn(&Linear) -> f64| a.linear.map_or(0.0, |mixer| linear * of(&mixer)) / tp;
         // Kernels of an indexer: two projections, norm, rotary, quantization, cache, scores, selection.
         let index_kernels = if a.indexer.is_some() { 8.0 * attention } else { 0.0 };
         let embedding = if a.tied && a.causal { 0.0 } else { a.vocab * a.hidden / tp / pp };
@@ -130,7 +138,10 @@ impl Shape {
             head_bytes: head * 2.0,
             head_flops: 2.0 * head,
             kv_bytes_token: layers * kv_width * f.kv_bytes,
-            state_bytes: a.linear.map_or(0.0, |mixer| linear * mixer.state_bytes()) / tp,
+            state_bytes: of_mixers(Linear::state_bytes),
+            scan_bytes: 2.0 * of_mixers(Linear::scan_elements),
+            scan_flops: of_mixers(Linear::matrix_flops),
+            scan_vector_flops: of_mixers(Linear::vector_flops),
             decode_pair_flops: layers * decode_pair,
             prefill_pair_flops: layers * prefill_pair,
             window,

@@ -175,6 +175,8 @@ impl Machine<'_> {
         }
         if prefill > 0.0 {
             own.compute += prefill * s.keys_read(t.prefill_context) * s.prefill_pair_flops / self.rates.attention;
+            own.compute += prefill * self.rates.scan_compute_seconds;
+            own.activations += prefill * self.rates.scan_traffic_seconds;
             // Images are encoded on the first stage: once per prompt, regardless of the number of stages.
             own.images += prefill * self.image_seconds * cut / self.pp;
         }

@@ -163,14 +163,8 @@ fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, by
     // FLOPs that take the same time at the 16-bit rate.
     let flops = flops * (i.accelerator.peak(Precision::Bf16) / i.accelerator.peak(attention_precision(i))).max(1.0);
     if name == OpName::Recurrence {
-        // Chunks of a linear mixer. The kernels of Mamba-2 take as long as FlashAttention-2 with 2048 keys (arXiv
-        // 2405.21060, figure 10, on A100): half of its rate, with memory traffic counted separately. They use Ampere's
-        // instructions, so later generations run them at Hopper's rate for such kernels. The backward pass recomputes
-        // the states.
-        let hopper = c.attention_carried * 989.4e12 / i.accelerator.peak(Precision::Bf16);
-        let carried =
-            if matches!(i.accelerator.generation, Generation::Hopper | Generation::Blackwell) { hopper } else { 1.0 };
-        let share = 0.5 * carried.clamp(0.05, 1.0);
+        // The backward pass recomputes the states of the chunks.
+        let share = roofline::scan_share(&i.accelerator, c);
         let forward = roofline::attention_seconds(&i.accelerator, c, flops / share, bytes);
         return PassTimes { forward, backward: 2.5 * forward, weights: 0.0 };
     }

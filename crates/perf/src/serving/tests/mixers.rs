@@ -42,3 +42,20 @@ fn layers_without_mlp_or_mixer_add_half_the_kernels_all_reduces_and_activations(
     let (kernels, reduces, _) = of(hybrid);
     assert_eq!((kernels, reduces), (4.0 * 5.0 + 24.0 * 6.0 + 24.0 * 3.0, 52.0));
 }
+
+#[test]
+fn prefill_of_linear_mixers_takes_the_traffic_and_arithmetic_of_their_scans() {
+    let arch = Architecture { attention_share: 0.0, mlp_share: 0.0, linear: mamba_2(1.0), ..Architecture::default() };
+    let prefill = |arch| run(&ServingInput { arch, isl: 4096.0, load: Load::PrefillOnly { batch: 8.0 }, ..base() });
+    let out = prefill(arch);
+    let scan = mamba_2(1.0).unwrap();
+    let tokens = 8.0 * 4096.0 * 32.0;
+    // At least at the rates of the datasheet.
+    let traffic = tokens * 2.0 * scan.scan_elements() / h100().mem_bw;
+    let arithmetic = tokens * scan.matrix_flops() / h100().peak(Precision::Bf16);
+    assert!(out.time.activations > traffic, "{} {traffic}", out.time.activations);
+    // A mixer without chunks, states and groups only has its projections.
+    let none = Linear { state: Count::ZERO, groups: Count::ZERO, ..scan };
+    let projections = prefill(Architecture { linear: Some(none), ..arch }).time.compute;
+    assert!(out.time.compute > projections + arithmetic, "{} {projections} {arithmetic}", out.time.compute);
+}
