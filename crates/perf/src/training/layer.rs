@@ -3,7 +3,7 @@
 use super::adapters::Adapters;
 use super::terms::{Class, OperatorSink, OperatorTime, Operators};
 use super::{Plan, Software, TrainingInput, blocks};
-use crate::accelerator::{Generation, Precision};
+use crate::accelerator::Precision;
 use crate::arch::Attention;
 use crate::constants::Constants;
 use crate::ops;
