@@ -75,6 +75,7 @@ word_values! {
     SmallProducts: SmallProducts::WORDS;
     StepInputs: StepInputs::WORDS;
     WindowCache: WindowCache::WORDS;
+    QuantizedEnds: QuantizedEnds::WORDS;
     KernelLibrary: KernelLibrary::WORDS;
     AllReduce: AllReduce::WORDS;
     DraftVerification: DraftVerification::WORDS;
@@ -310,6 +311,7 @@ section! {
         host_with_pipeline: HostOverlap, "the most host work that overlaps with several pipeline stages";
         inputs: StepInputs, "how the host prepares the inputs of a step";
         window_cache: WindowCache, "KV cache kept by sliding-window layers";
+        ends: QuantizedEnds, "format of embedding and output layer in quantized checkpoints";
         executor: Executor, "language of the scheduling loop";
         reserve_output: bool, "admit a sequence only if its whole output fits";
         small_products: SmallProducts, "kernels for GEMMs with few rows";

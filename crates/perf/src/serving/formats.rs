@@ -4,7 +4,7 @@
 use super::input::{Formats, Stack};
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
-use crate::traits::{QuantizedKv, QuantizedProduct, ServingTraits};
+use crate::traits::{QuantizedEnds, QuantizedKv, QuantizedProduct, ServingTraits};
 use atlas_core::plan::Format;
 
 /// Formats as stated for a deployment.
@@ -155,6 +155,7 @@ pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &Serv
     let mut formats = Formats {
         dense_bytes: bytes,
         expert_bytes: bytes,
+        end_bytes: 2.0,
         dense: found.precision,
         expert: found.precision,
         dense_unpack: found.unpacked,
@@ -174,6 +175,9 @@ pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &Serv
         if t.runtime == Stack::Local {
             (formats.dense_bytes, formats.dense_unpack) = (1.0625, true);
         }
+    }
+    if t.ends == QuantizedEnds::Narrow {
+        formats.end_bytes = formats.dense_bytes.min(2.0);
     }
     formats
 }
@@ -271,6 +275,23 @@ mod tests {
             dense,
             formats(&with_fp8(), &Architecture::default(), &stated(Format::Fp8), &ServingTraits::default())
         );
+    }
+
+    #[test]
+    fn files_quantized_as_a_whole_have_their_bits_times_all_weights() {
+        // Llama 3.1 8B in Q4_K_M: 4.92 GB are published for 8.03 billion weights.
+        let arch = Architecture::of_size(8.03e9, Count::new(128_256));
+        let requested = Stated { bits: Some(4.85), ..stated(Format::Int4) };
+        let traits = ServingTraits { ends: QuantizedEnds::Narrow, ..ServingTraits::default() };
+        let resident = |traits| {
+            let formats = formats(&with_fp8(), &arch, &requested, traits);
+            super::super::shape::Shape::new(&arch, &formats, &super::super::Layout::default()).resident_bytes
+        };
+        let whole = resident(&traits);
+        assert!((whole / (arch.params() * 4.85 / 8.0) - 1.0).abs() < 0.002, "{whole}");
+        // Other checkpoints keep embedding and output layer in 16 bit.
+        let ends = 2.0 * 128_256.0 * arch.hidden * (2.0 - 4.85 / 8.0);
+        assert!(((resident(&ServingTraits::default()) - whole) / ends - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub struct Formats {
     pub dense_bytes: f64,
     /// Bytes of one routed-expert weight.
     pub expert_bytes: f64,
+    /// Bytes of one weight of embedding and output layer.
+    pub end_bytes: f64,
     /// Format of the GEMMs in dense layers.
     pub dense: Precision,
     /// Format of the GEMMs in experts.
@@ -94,6 +96,7 @@ impl Default for Formats {
         Formats {
             dense_bytes: 2.0,
             expert_bytes: 2.0,
+            end_bytes: 2.0,
             dense: Precision::Bf16,
             expert: Precision::Bf16,
             dense_unpack: false,

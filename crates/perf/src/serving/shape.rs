@@ -135,7 +135,7 @@ impl Shape {
             experts: f64::from(a.experts),
             expert_copies: copies,
             top_k: f64::from(a.top_k),
-            head_bytes: head * 2.0,
+            head_bytes: head * f.end_bytes,
             head_flops: 2.0 * head,
             kv_bytes_token: layers * kv_width * f.kv_bytes,
             state_bytes: of_mixers(Linear::state_bytes),
@@ -167,7 +167,7 @@ impl Shape {
             resident_bytes: (projections + router) * f.dense_bytes
                 + mlp * f.expert_bytes
                 + moe_layers * expert * a.experts * copies * f.expert_bytes / ranks
-                + (head + embedding) * 2.0,
+                + (head + embedding) * f.end_bytes,
         }
     }
 

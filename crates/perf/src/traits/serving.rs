@@ -95,6 +95,14 @@ words! {
         Layers = "layers",
     }
 
+    /// Format of embedding and output layer in quantized checkpoints.
+    QuantizedEnds {
+        /// 16 bit.
+        Wide = "16-bit",
+        /// That of the layers; stated bits per weight are the mean over the whole file.
+        Narrow = "as-layers",
+    }
+
     /// Implementation language of the scheduling and sampling loop.
     Executor {
         /// Compiled code.
@@ -313,6 +321,8 @@ pub struct ServingTraits {
     pub reserve_output: bool,
     /// What sliding-window layers keep in the KV cache.
     pub window_cache: WindowCache,
+    /// Format of embedding and output layer in quantized checkpoints.
+    pub ends: QuantizedEnds,
     /// Kernels for GEMMs with few rows.
     pub small_products: SmallProducts,
     /// Source of the kernels of GEMMs and attention.
@@ -399,6 +409,7 @@ impl Default for ServingTraits {
             executor: Executor::Python,
             reserve_output: false,
             window_cache: WindowCache::Whole,
+            ends: QuantizedEnds::Wide,
             small_products: SmallProducts::Tuned,
             kernels: KernelLibrary::General,
             all_reduce: AllReduce::Direct,
