@@ -40,18 +40,18 @@ impl Links {
     pub(super) fn of(input: &ServingInput, layout: &Layout, streamed: bool, c: &Constants) -> Links {
         let acc = &input.accelerator;
         let mut reduce = Fabric::of(acc, f64::from(layout.tp), streamed, c);
-        let ranks = f64::from(layout.tp);
-        if ranks > acc.domain.max(1.0) {
-            reduce.bw *= acc.network.ring_share(1.0);
-        } else {
-            if input.all_reduce == AllReduce::Library {
-                // The steps of a ring: reduce-scatter, then all-gather.
-                let steps = 2.0 * (ranks - 1.0).max(0.0) * c.link_latency;
-                reduce.latency = reduce.latency.max(c.library_latency + steps);
-            }
-            if input.in_switch_reduction && collective::reduces_in_switch(acc) {
-                reduce.bw *= collective::in_switch_gain(c.in_switch_gain, ranks);
-            }
+        let (ranks, inside) = (f64::from(layout.tp), acc.domain.max(1.0));
+        if ranks > inside {
+            // The vector leaves the domain through the NICs of all of its ranks, each of which carries a part.
+            let through = inside * reduce.bw * acc.network.ring_share(1.0);
+            reduce.bw = through.min(acc.effective_link_bw(acc.link_bw, c));
+        } else if input.in_switch_reduction && collective::reduces_in_switch(acc) {
+            reduce.bw *= collective::in_switch_gain(c.in_switch_gain, ranks);
+        }
+        if input.all_reduce == AllReduce::Library {
+            // The steps of a ring inside a domain: reduce-scatter, then all-gather.
+            let steps = 2.0 * (ranks.min(inside) - 1.0).max(0.0) * c.link_latency;
+            reduce.latency = reduce.latency.max(c.library_latency + steps);
         }
         Links { all: Fabric::of(acc, layout.tp * layout.attention_dp, streamed, c), reduce }
     }
@@ -93,7 +93,9 @@ impl Collectives {
         let token_bytes = exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0);
         let excess = exchange::remaining_imbalance(layout, shape.experts) * c.expert_excess;
         let imbalance = 1.0 + excess * math::log2(f64::from(layout.ep.max(Count::ONE)));
-        let by_collective = token_bytes * copies * (ranks - 1.0)
+        // Only copies for other domains pass the network, if there are any.
+        let inside = if ranks > acc.domain { acc.domain.max(1.0) } else { 1.0 };
+        let by_collective = token_bytes * copies * (ranks - inside)
             / ranks
             / fabric.bw
             / acc.network.exchange_share(ranks / acc.domain.max(1.0), 1.0);

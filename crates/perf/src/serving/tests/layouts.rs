@@ -103,3 +103,47 @@ fn pipeline_stage_uses_the_full_token_budget() {
     // A step with four times the token budget only saves weight reads.
     assert!(of(65_536.0) < 1.3 * of(8192.0));
 }
+
+#[test]
+fn all_reduce_beyond_a_node_uses_the_nics_of_all_its_ranks() {
+    let communication = |tp: u32, nic_bw: f64| {
+        let mut input = ServingInput {
+            layout: Layout { tp: Count::new(tp), ..Layout::default() },
+            load: Load::PrefillOnly { batch: 1.0 },
+            isl: 8000.0,
+            ..base()
+        };
+        (input.accelerator.domain, input.accelerator.nic_bw) = (8.0, nic_bw);
+        run(&input).time.communication
+    };
+    let (inside, across) = (communication(8, 50e9), communication(16, 50e9));
+    // Eight NICs of 50 GB/s have 0.9 of the bandwidth of a link of 450 GB/s.
+    assert!(across > inside && across < 2.0 * inside, "{inside} {across}");
+    // With fast NICs the links inside the nodes are the bottleneck.
+    assert!((communication(16, 500e9) / communication(16, 5000e9) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn exchange_by_a_collective_sends_only_copies_for_other_nodes_over_the_network() {
+    let exchange = |ranks: u32| {
+        let layout = Layout { attention_dp: Count::new(ranks), ep: Count::new(ranks), ..Layout::default() };
+        let mut input = ServingInput { arch: Architecture::deepseek_v3(), layout, ..base() };
+        (input.accelerator.domain, input.accelerator.nic_bw) = (8.0, 50e9);
+        Machine::new(&input, &layout, &Constants::default()).collectives.exchange_token
+    };
+    // Half of the ranks of two nodes are in another node, three quarters of those of four.
+    assert!((exchange(16) / exchange(32) - 0.5 / 0.75).abs() < 1e-9, "{} {}", exchange(16), exchange(32));
+}
+
+#[test]
+fn prefill_pool_must_hold_the_weights_and_a_prompt() {
+    let layout = |tp| Layout { tp: Count::new(tp), ..Layout::default() };
+    let of = |prefill, memory| {
+        let mut input =
+            ServingInput { pools: Some(Pools { prefill: layout(prefill), decode: layout(8) }), ..closed(4.0) };
+        input.accelerator.mem_bytes = memory;
+        run(&input).fits
+    };
+    // 13 GB of weights.
+    assert!(of(8, 12e9) && !of(1, 12e9) && of(1, 40e9));
+}
