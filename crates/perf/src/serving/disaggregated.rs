@@ -153,8 +153,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         out.e2e = out.ttft;
         out.first_token.slot = f64::INFINITY;
     }
-    let accelerators = pools.prefill.accelerators() + pools.decode.accelerators();
-    out.output_tokens_per_sec_per_accelerator = out.output_tokens_per_sec / accelerators.max(1.0);
+    out.output_tokens_per_sec_per_accelerator = out.output_tokens_per_sec / input.accelerators().max(1.0);
     out.tokens_per_sec_per_user = if tpot > 0.0 { 1.0 / tpot } else { 0.0 };
     out
 }

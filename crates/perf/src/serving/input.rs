@@ -439,6 +439,15 @@ impl ServingInput {
         self.max_num_seqs.map_or(f64::INFINITY, |most| most.max(Count::ONE).into())
     }
 
+    /// Accelerators of the deployment: of both pools if they are separate.
+    #[must_use]
+    pub fn accelerators(&self) -> f64 {
+        match &self.pools {
+            Some(pools) => pools.prefill.accelerators() + pools.decode.accelerators(),
+            None => self.layout.accelerators(),
+        }
+    }
+
     /// Ratio of the longest to the mean output length, including rare long outputs.
     #[must_use]
     pub fn longest_output(&self) -> f64 {

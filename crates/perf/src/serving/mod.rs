@@ -92,6 +92,8 @@ pub struct ServingEstimate {
     pub total_tokens_per_sec: f64,
     /// Requests finished per second.
     pub requests_per_sec: f64,
+    /// Share of prompt tokens that are found in a cache rather than computed.
+    pub prefix_hit: f64,
     /// Generated tokens per second per accelerator.
     pub output_tokens_per_sec_per_accelerator: f64,
     /// Interactivity: tokens per second that one user sees, 1 / TPOT.
@@ -186,7 +188,7 @@ fn finish(mut out: ServingEstimate, input: &ServingInput, replicas: f64) -> Serv
     out.capacity_requests_per_sec *= replicas;
     out.output_tokens_per_sec *= replicas;
     out.total_tokens_per_sec *= replicas;
-    out.output_tokens_per_sec_per_accelerator = out.output_tokens_per_sec / input.layout.accelerators().max(1.0);
+    out.output_tokens_per_sec_per_accelerator = out.output_tokens_per_sec / input.accelerators().max(1.0);
     if out.token_time == TokenTime::None {
         out.itl = Spread::default();
     }
@@ -228,6 +230,7 @@ fn metrics_at_rate(
         capacity_requests_per_sec: requests_per_sec,
         output_tokens_per_sec: requests_per_sec * out,
         total_tokens_per_sec: requests_per_sec * all,
+        prefix_hit: input.prefix_hit,
         rate,
         token_time,
         ttft,

@@ -110,8 +110,9 @@ impl DeviceUtilization {
         let arch = &input.arch;
         let idle = if arch.causal { 0.0 } else { arch.embedding_params() };
         let images = input.images.map_or(0.0, |images| images.flops() * out.requests_per_sec);
-        let flops = 2.0 * (arch.active_params() - idle) * out.total_tokens_per_sec + images;
-        let peak = input.accelerator.peak(input.formats.dense) * input.layout.accelerators().max(1.0);
+        let computed = out.total_tokens_per_sec - out.prefix_hit * input.isl * out.requests_per_sec;
+        let flops = 2.0 * (arch.active_params() - idle) * computed + images;
+        let peak = input.accelerator.peak(input.formats.dense) * input.accelerators().max(1.0);
         DeviceUtilization { compute: (flops / peak).clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
     }
 }
@@ -221,6 +222,41 @@ mod tests {
             assert!(now >= before);
             before = now;
         }
+    }
+
+    #[test]
+    fn cached_prompt_tokens_are_not_counted_as_computed() {
+        use atlas_perf::serving::Conversations;
+        let load = Load::Closed { concurrency: 32.0, requests: f64::INFINITY };
+        let whole = ServingInput { isl: 8000.0, osl: 200.0, load, ..ServingInput::default() };
+        let compute = |input: &ServingInput| {
+            let out = atlas_perf::serving::estimate(input, &Default::default());
+            let used = DeviceUtilization::serving(input, &out, 1.0).compute;
+            (used, out.prefix_hit, used / out.requests_per_sec)
+        };
+        let (_, _, each) = compute(&whole);
+        let conversations = Some(Conversations { count: Count::new(4), turns: 1.0, shared: Count::new(7200) });
+        for input in [ServingInput { prefix_hit: 0.9, ..whole }, ServingInput { conversations, ..whole }] {
+            let (used, hit, fresh) = compute(&input);
+            assert!(used < 1.0 && (hit - 0.9).abs() < 1e-9, "{used} {hit}");
+            // 800 of 8,000 prompt tokens and 200 output tokens.
+            assert!((fresh / each - 1000.0 / 8200.0).abs() < 1e-9, "{fresh} {each}");
+        }
+    }
+
+    #[test]
+    fn arithmetic_is_relative_to_the_accelerators_of_both_pools() {
+        use atlas_perf::serving::{Layout, Pools};
+        let layout = |dp| Layout { dp: Count::new(dp), ..Layout::default() };
+        let load = Load::Closed { concurrency: 32.0, requests: f64::INFINITY };
+        let pools = Some(Pools { prefill: layout(1), decode: layout(1) });
+        let compute = |dp| {
+            let input = ServingInput { layout: layout(dp), pools, load, ..ServingInput::default() };
+            let out = atlas_perf::serving::estimate(&input, &Default::default());
+            DeviceUtilization::serving(&input, &out, 1.0).compute
+        };
+        // The layout besides the pools is that of the decode pool, or of the whole deployment.
+        assert_eq!(compute(1), compute(2));
     }
 
     #[test]

@@ -254,7 +254,7 @@ pub(super) fn described(
     if let Some(seen) = simulated.and_then(|simulated| simulated.serving) {
         used = used.while_active(seen.busy);
     }
-    let at_work = (input.layout.accelerators() / devices).min(1.0);
+    let at_work = (input.accelerators() / devices).min(1.0);
     let mut limits = limits::serving(input, &input.layout, domain, &out.time);
     let offered = match input.load {
         Load::Closed { concurrency, .. } => concurrency / input.layout.dp.max(Count::ONE),
@@ -376,10 +376,7 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
 
 /// Checks whether the layout is possible, then whether it fits in memory, then whether it sustains the load.
 fn verdict(i: &ServingInput, out: &ServingEstimate, devices: f64, memory: &MemoryUse) -> Verdict {
-    let needs = match i.pools {
-        Some(pools) => pools.prefill.accelerators() + pools.decode.accelerators(),
-        None => i.layout.accelerators(),
-    };
+    let needs = i.accelerators();
     if needs > devices {
         return Verdict::Accelerators { needs, has: devices };
     }

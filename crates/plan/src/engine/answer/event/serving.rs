@@ -411,7 +411,7 @@ impl Mean {
             output_tokens_per_sec: tokens,
             total_tokens_per_sec: all_tokens,
             requests_per_sec: rate,
-            output_tokens_per_sec_per_accelerator: tokens / input.layout.accelerators().max(1.0),
+            output_tokens_per_sec_per_accelerator: tokens / input.accelerators().max(1.0),
             ttft: scaled(sum.ttft),
             first_token: FirstToken {
                 slot: first.slot * by,
