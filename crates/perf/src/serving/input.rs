@@ -495,7 +495,11 @@ impl ServingInput {
             Load::DecodeOnly { batch } => Load::DecodeOnly { batch: least(batch, 1.0) },
             Load::PrefillOnly { batch } => Load::PrefillOnly { batch: least(batch, 1.0) },
             Load::Closed { concurrency, requests } => {
-                Load::Closed { concurrency: least(concurrency, 1e-3), requests: endless(requests) }
+                // No more requests run at once than there are in total.
+                Load::Closed {
+                    concurrency: least(concurrency, 1e-3).min(endless(requests)),
+                    requests: endless(requests),
+                }
             }
             Load::Burst { requests } => Load::Burst { requests: endless(requests) },
             Load::Open { rate } => Load::Open { rate: least(rate, 1e-9) },

@@ -149,3 +149,11 @@ fn littles_law_holds_in_closed_and_open_loops() {
         }
     }
 }
+
+#[test]
+fn run_of_few_requests_has_no_more_of_them_at_once() {
+    let of = |concurrency, requests| run(&ServingInput { load: Load::Closed { concurrency, requests }, ..base() });
+    let (all, few) = (of(128.0, 8.0), of(8.0, 8.0));
+    assert_eq!((all.batch, all.output_tokens_per_sec, all.ttft), (8.0, few.output_tokens_per_sec, few.ttft));
+    assert!(of(128.0, 32.0).output_tokens_per_sec > 2.0 * all.output_tokens_per_sec);
+}

@@ -148,16 +148,20 @@ fn run_requests(phase: &Phase) -> f64 {
 pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
     let (served, requested) = (&phase.serving_defaults, &phase.plan.serving);
     let rate = requested.request_rate;
-    let (concurrency, requests) = (scenario.concurrency(phase), run_requests(phase));
+    let requests = run_requests(phase);
+    let concurrency = scenario.concurrency(phase);
     match (requested.load, rate) {
         (Some(LoadKind::Static), _) => Load::Static { batch: concurrency },
         (Some(LoadKind::DecodeOnly), _) => Load::DecodeOnly { batch: concurrency },
         (Some(LoadKind::PrefillOnly), _) => Load::PrefillOnly { batch: concurrency },
         (Some(LoadKind::Burst), _) => Load::Burst { requests },
-        (Some(LoadKind::Closed), None) | (None, None) if served.continuous => Load::Closed { concurrency, requests },
+        // A run never has more requests at once than in total.
+        (Some(LoadKind::Closed), None) | (None, None) if served.continuous => {
+            Load::Closed { concurrency: concurrency.min(requests), requests }
+        }
         // A closed load with a request rate is an open load with a limit on concurrent requests.
         (Some(LoadKind::Open | LoadKind::Closed) | None, Some(rate)) => Load::Open { rate },
-        (Some(LoadKind::Open), None) => Load::Closed { concurrency, requests },
+        (Some(LoadKind::Open), None) => Load::Closed { concurrency: concurrency.min(requests), requests },
         // Without continuous batching, concurrent requests run as one batch.
         (Some(LoadKind::Closed) | None, None) => Load::Static { batch: concurrency },
     }
