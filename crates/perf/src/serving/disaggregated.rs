@@ -45,8 +45,11 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let (servers, workers) = (pools.prefill.dp.max(Count::ONE), pools.decode.dp.max(Count::ONE));
     // Attention groups and pipeline stages of a prefill replica work on different prompts concurrently.
     let abreast = pools.prefill.attention_dp.max(Count::ONE) * pools.prefill.pp.max(Count::ONE);
-    // The token budget applies to each attention group of the pool.
-    let own = ServingInput { layout: pools.prefill, ..*input };
+    // The token budget applies to each attention group of the pool, which keeps a prompt until it is transferred.
+    let own = ServingInput { layout: pools.prefill, osl: 1.0, ..*input };
+    let prompt_capacity = kv::capacity(&own, &pools.prefill, &prefill.shape, c);
+    let own = ServingInput { osl: input.osl, ..own };
+    let abreast = abreast.min(prompt_capacity.sequences.max(1.0));
     let prompts = |at_once: f64| steady_state::prefill(&prefill, &own, at_once).total();
     let service = prompts(abreast) / abreast;
     // The iteration starts from below, to find the least latency that is consistent with the number of concurrent
@@ -143,7 +146,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     // Prompts of different attention groups and stages share a replica's time.
     out.prefill_busy = (out.requests_per_sec * in_prefill / servers).min(1.0);
     out.max_concurrency = capacity.sequences;
-    out.fits = capacity.fits;
+    out.fits = capacity.fits && prompt_capacity.fits;
     out.capacity_requests_per_sec = most.min(limit * workers / (steps * step_at(limit).total()).max(1e-9));
     if input.max_in_flight.is_finite() {
         out.capacity_requests_per_sec = out.capacity_requests_per_sec.min(closed_rate);

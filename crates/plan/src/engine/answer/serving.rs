@@ -229,8 +229,12 @@ pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(ServingInput, Const
 /// KV cache capacity of a replica; of a decode replica if prefill is disaggregated.
 #[must_use]
 pub fn kv_capacity(input: &ServingInput, c: &Constants) -> kv::Capacity {
-    let layout = input.pools.map_or(input.layout, |pools| pools.decode);
-    kv::capacity(input, &layout, &Shape::new(&input.arch, &input.formats, &layout), c)
+    capacity_of(input, &input.pools.map_or(input.layout, |pools| pools.decode), c)
+}
+
+/// KV cache capacity of a replica of `layout`.
+fn capacity_of(input: &ServingInput, layout: &Layout, c: &Constants) -> kv::Capacity {
+    kv::capacity(input, layout, &Shape::new(&input.arch, &input.formats, layout), c)
 }
 
 /// Metrics and detail of a phase.
@@ -325,7 +329,22 @@ pub(super) fn described(
 /// share of memory at start. The point estimate counts what the load uses of it; the upper bound assumes that every
 /// sequence has its full length, and at least one must fit.
 fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryUse {
-    let kv::Capacity { free_bytes, whole_sequence, weight_bytes: weights, groups, .. } = kv_capacity(input, c);
+    let decode = memory_of_pool(input, &kv_capacity(input, c), out);
+    // A replica of the prefill pool holds at least one prompt.
+    let prefill = input.pools.map(|pools| {
+        let prompts = ServingInput { osl: 1.0, ..*input };
+        let one = ServingEstimate { batch: 1.0, ..*out };
+        memory_of_pool(input, &capacity_of(&prompts, &pools.prefill, c), &one)
+    });
+    match prefill {
+        Some(prefill) if prefill.excess() > decode.excess() => prefill,
+        _ => decode,
+    }
+}
+
+/// Memory use of a device in a pool with the given capacity.
+fn memory_of_pool(input: &ServingInput, capacity: &kv::Capacity, out: &ServingEstimate) -> MemoryUse {
+    let kv::Capacity { free_bytes, whole_sequence, weight_bytes: weights, groups, .. } = *capacity;
     let usable = input.accelerator.capacity() * input.memory_utilization;
     let reserve = (usable - weights - free_bytes).max(0.0);
     let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
