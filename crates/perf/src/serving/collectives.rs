@@ -90,7 +90,7 @@ impl Collectives {
         // each of its experts, at most one per rank, and back.
         let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(Count::ONE);
         // Tokens are sent in the format of the experts' GEMMs (DeepEP's 8-bit dispatch) and returned in 16 bit.
-        let token_bytes = exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0);
+        let token_bytes = exchanges * 0.5 * shape.expert_width * (f.expert.bytes().min(2.0) + 2.0);
         let excess = exchange::remaining_imbalance(layout, shape.experts) * c.expert_excess;
         let imbalance = 1.0 + excess * math::log2(f64::from(layout.ep.max(Count::ONE)));
         // Only copies for other domains pass the network, if there are any.

@@ -25,6 +25,8 @@ pub struct Shape {
     pub moe_layers: f64,
     /// Width of the residual stream.
     pub hidden: f64,
+    /// Width of the tokens that routed experts receive and return.
+    pub expert_width: f64,
     /// Bytes of the weights of attention projections on this rank.
     pub projection_bytes: f64,
     /// FLOPs of attention projections per token of this attention group.
@@ -72,7 +74,7 @@ pub struct Shape {
     pub stream_passes: f64,
     /// Width of a rank's slice: weights of one layer on this rank divided by the hidden size.
     pub slice_width: f64,
-    /// Width of a rank's slice of one expert: its weights on this rank divided by the hidden size.
+    /// Width of a rank's slice of one expert: its weights on this rank divided by the width of its tokens.
     pub expert_slice_width: f64,
     /// Kernels per step of this stage in engines with fused kernels: five for attention (norm, QKV, rotary and cache,
     /// attention, output), three for an MLP (norm, up, down with activation), five more for a mixture (route, permute,
@@ -100,7 +102,9 @@ impl Shape {
         let mixers = a.attention_layers() * a.attention_params() + a.linear_layers() * a.linear_params();
         let projections = mixers / pp / tp;
         // With data-parallel attention the dense MLPs are replicated with it (arXiv 2412.19437, section 3.4).
-        let mlp = (dense_layers * a.mlp_params(f64::from(a.ffn)) + moe_layers * shared) / tp;
+        // Projections to the width of the experts and back.
+        let latent = 2.0 * a.hidden * a.moe_hidden.unwrap_or(Count::ZERO);
+        let mlp = (dense_layers * a.mlp_params(f64::from(a.ffn)) + moe_layers * (shared + latent)) / tp;
         let router = moe_layers * a.hidden * a.experts / tp;
         let expert = if a.is_moe() { a.expert_params() / a.experts } else { 0.0 };
         let copies = if a.is_moe() { 1.0 + l.redundant / a.experts } else { 1.0 };
@@ -125,6 +129,7 @@ impl Shape {
             blocks,
             moe_layers,
             hidden: f64::from(a.hidden),
+            expert_width: a.expert_width(),
             projection_bytes: (projections + router) * f.dense_bytes,
             projection_flops: 2.0 * (projections + router),
             // Checkpoints of mixtures quantize shared experts and dense MLPs like routed experts.
@@ -151,7 +156,7 @@ impl Shape {
             stream_passes: if a.streams > 1.0 { 8.0 * a.streams } else { 0.0 },
             slice_width: (projections + mlp + router) / (0.5 * blocks).max(1.0) / a.hidden.max(Count::ONE),
             // Divided by the ranks that share one expert, if experts are spread over some of the ranks.
-            expert_slice_width: expert / a.hidden.max(Count::ONE) / (ranks / l.ep.max(Count::ONE)).max(1.0),
+            expert_slice_width: expert / a.expert_width().max(1.0) / (ranks / l.ep.max(Count::ONE)).max(1.0),
             index_kernels,
             chunk_kernels: a.linear.map_or(0.0, |mixer| linear * mixer.chunk_kernels()),
             kernels: 5.0 * attention
@@ -163,6 +168,7 @@ impl Shape {
                 // sublayers. Models with streams also compress keys before attention: projection, gate, norm, rotary.
                 + if a.streams > 1.0 { 8.0 * blocks } else { 0.0 }
                 + if a.shared_ffn > 0.0 { 4.0 * moe_layers } else { 0.0 }
+                + if a.moe_hidden.is_some() { 2.0 * moe_layers } else { 0.0 }
                 + if matches!(a.attention, Attention::Latent { .. }) { 4.0 * attention } else { 0.0 },
             resident_bytes: (projections + router) * f.dense_bytes
                 + mlp * f.expert_bytes

@@ -59,3 +59,22 @@ fn prefill_of_linear_mixers_takes_the_traffic_and_arithmetic_of_their_scans() {
     let projections = prefill(Architecture { linear: Some(none), ..arch }).time.compute;
     assert!(out.time.compute > projections + arithmetic, "{} {projections} {arithmetic}", out.time.compute);
 }
+
+#[test]
+fn experts_of_a_narrower_width_exchange_narrower_tokens_and_have_projections() {
+    let layout = Layout { attention_dp: Count::new(16), ep: Count::new(16), ..Layout::default() };
+    let wide = Architecture { mlp_bias: false, ..Architecture::deepseek_v3() };
+    let narrow = Architecture { moe_hidden: Some(Count::new(1792)), ..wide };
+    let [(wide_time, wide), (narrow_time, narrow)] = [wide, narrow].map(|arch| {
+        let input = ServingInput { arch, layout, ..base() };
+        let machine = Machine::new(&input, &layout, &Constants::default());
+        (machine.collectives.exchange_token, machine.shape)
+    });
+    assert!((narrow_time / wide_time - 0.25).abs() < 1e-9, "{narrow_time} {wide_time}");
+    // Two projections in each of 58 layers.
+    let projections = 58.0 * 2.0 * 7168.0 * 1792.0;
+    assert!(((narrow.mlp_flops - wide.mlp_flops) / (2.0 * projections) - 1.0).abs() < 1e-9);
+    let experts = (wide.expert_bytes - narrow.expert_bytes) * 256.0;
+    let resident = narrow.resident_bytes - wide.resident_bytes + experts;
+    assert!((resident / (2.0 * projections) - 1.0).abs() < 1e-9, "{resident} {projections}");
+}
