@@ -16,6 +16,7 @@ use atlas_document::Diagnostics;
 use atlas_plan::engine;
 use atlas_plan::engine::answer::event::estimate_until;
 use atlas_plan::estimate::{Estimate, Metric};
+use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::{Gauge, Methodology};

@@ -270,11 +270,6 @@ impl DefaultAxes<'_> {
     }
 }
 
-/// Powers of two up to `limit`.
-fn doubling(limit: f64) -> impl Iterator<Item = f64> {
-    std::iter::successors(Some(1.0), |value| Some(value * 2.0)).take_while(move |value| *value <= limit)
-}
-
 /// Numbers of model chunks per stage: all small ones, divisors of the layers, and those for which the first and last
 /// chunk are empty and all others have one layer.
 fn chunks(layers: f64, devices: f64) -> Vec<f64> {
