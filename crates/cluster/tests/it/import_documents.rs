@@ -258,6 +258,9 @@ fn experts_stages_and_overlap_of_megatron_are_planned() {
         "--recompute-granularity full --recompute-method block --recompute-num-layers 2",
         &[("recompute", "none"), ("recompute_layers", "16")],
     );
+    // What the command does not request, Megatron-LM does not do.
+    expect("", &[("recompute", "none"), ("overlap_data", "off"), ("overlap_tensor", "off")]);
+    expect("--recompute-activations --tp-comm-overlap", &[("overlap_tensor", "on"), ("overlap_data", "off")]);
     let listed =
         read("run.sh", &format!("{all} --moe-token-dispatcher-type allgather")).to_json()["not_understood"].to_string();
     assert!(listed.contains("moe-token-dispatcher-type"), "{listed}");

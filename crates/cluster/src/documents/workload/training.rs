@@ -1,5 +1,7 @@
 //! Training: layout, batch, formats, optimizer, adapters and recomputation.
 
+use atlas_catalog::accelerator::Peaks;
+use atlas_catalog::software::{self, AcceleratorClass, SoftwareKind};
 use atlas_core::plan::{Format, LoraTargets, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 use serde_json::Value;
@@ -109,7 +111,12 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
     {
         lines.push_scalar("shard", ranks / copies, facts.place(Field::OptimizerInstances).as_deref());
     }
-    recomputation(facts, notes, lines);
+    let on_request = OnRequest::of(facts);
+    if facts.text(Field::Recompute).is_some() {
+        recomputation(facts, notes, lines);
+    } else if on_request.recompute {
+        lines.push_string("recompute", "none", Some("no recomputation requested"));
+    }
     if let Some(layers) = facts.count(Field::MtpLayers) {
         lines.push_scalar("mtp_layers", layers, facts.place(Field::MtpLayers).as_deref());
     }
@@ -150,12 +157,44 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
     let gradients =
         facts.text(Field::GradientFormat).map(|word| line_from_field(facts, "gradients", Field::GradientFormat, word));
     lines.section(&["precision"], section.into_iter().flatten().chain(gradients).collect());
+    let is_off = |field: Field| match field {
+        Field::OverlapData => on_request.overlap_data,
+        Field::OverlapTensor => on_request.overlap_tensor,
+        _ => false,
+    };
     let overlap = [Field::OverlapData, Field::OverlapTensor, Field::OverlapPipeline, Field::OverlapExperts];
-    let overlap =
-        overlap.into_iter().filter_map(|field| Some(line_from_field(facts, field.name(), field, facts.flag(field)?)));
+    let overlap = overlap.into_iter().filter_map(|field| match facts.flag(field) {
+        Some(on) => Some(line_from_field(facts, field.name(), field, on)),
+        None => is_off(field).then(|| line_with_comment(field.name(), false, "not requested")),
+    });
     let kernels = [Field::AttentionKernel, Field::GraphCapture, Field::MoeCapacity].into_iter().filter_map(word);
     lines.section(&["runtime_tuning"], overlap.chain(kernels).chain(dispatcher(facts)).collect());
     gaps
+}
+
+/// What a job does only if its files request it.
+#[derive(Debug, Clone, Copy, Default)]
+struct OnRequest {
+    recompute: bool,
+    overlap_data: bool,
+    overlap_tensor: bool,
+}
+
+impl OnRequest {
+    /// Of software whose command line or configuration states everything that differs from the defaults of the code.
+    /// Recipes and base configurations of other tools contain settings that files do not repeat.
+    fn of(facts: &Facts) -> OnRequest {
+        let Some(framework @ ("megatron-lm" | "torchtitan")) = facts.text(Field::Framework) else {
+            return OnRequest::default();
+        };
+        let class = AcceleratorClass { vendor: "", generation: "", memory_gb: 0.0, formats: Peaks::default() };
+        let found = software::resolve(framework, SoftwareKind::Training, &class).ok().and_then(|found| found.training);
+        found.map_or_else(OnRequest::default, |traits| OnRequest {
+            recompute: traits.default.recompute == Recompute::None,
+            overlap_data: !traits.default.overlap_gradients.applies(Sharding::Zero3),
+            overlap_tensor: !traits.default.overlap_tensor,
+        })
+    }
 }
 
 /// Recomputation of every layer, of the first layers of each stage, or of modules.
