@@ -11,10 +11,12 @@ use super::program::{Lane, Port};
 use super::schedule::PassKind;
 use super::*;
 use atlas_core::count::Count;
-use atlas_perf::accelerator::Accelerator;
-use atlas_perf::arch::Architecture;
+use atlas_perf::accelerator::{Accelerator, Precision};
+use atlas_perf::arch::{Architecture, Attention};
 use atlas_perf::constants::Constants;
-use atlas_perf::training::{Recompute, Reshard, Schedule, Sharding, Software, TrainingInput, estimate};
+use atlas_perf::training::{
+    ContextExchange, Recompute, Reshard, Schedule, Sharding, Software, TrainingInput, estimate,
+};
 
 fn llama_70b() -> Architecture {
     Architecture {
@@ -67,6 +69,20 @@ fn steps_on_uniform_hardware_match_the_closed_form() {
         moe_ffn: Count::new(11008),
         ..Architecture::default()
     };
+    let latent = Architecture {
+        attention: Attention::Latent {
+            q_rank: Some(Count::new(1536)),
+            kv_rank: Count::new(512),
+            nope: Count::new(128),
+            rope: Count::new(64),
+            value: Count::new(128),
+            direct: false,
+            output: None,
+        },
+        ..Architecture::default()
+    };
+    let two = TrainingInput { tp: Count::new(2), dp: Count::new(4), sequence_parallel: true, ..base };
+    let split = TrainingInput { context_exchange: ContextExchange::AllGather, ..two };
     let cases = [
         ("one node", base),
         ("replicated", TrainingInput { sharding: Sharding::None, ..base }),
@@ -74,6 +90,13 @@ fn steps_on_uniform_hardware_match_the_closed_form() {
         ("tensor parallel", TrainingInput { tp: Count::new(8), dp: Count::ONE, global: 16.0, ..base }),
         ("recomputed", TrainingInput { recompute: Recompute::Full, ..base }),
         ("experts", TrainingInput { arch: few, ep: Count::new(8), ..base }),
+        ("experts and tensor parallel", TrainingInput { arch: few, ep: Count::new(8), ..split }),
+        ("experts in parts", TrainingInput { arch: few, ep: Count::new(2), etp: Count::new(2), ..split }),
+        (
+            "keys and values of latent attention",
+            TrainingInput { arch: latent, cp: Count::new(2), dp: Count::new(2), ..split },
+        ),
+        ("fully sharded in 32 bit", TrainingInput { precision: Precision::Tf32, ..sharded() }),
         ("1F1B", pipelined()),
         ("1F1B, one replica", TrainingInput { accelerators: 32.0, dp: Count::ONE, global: 32.0, ..pipelined() }),
         ("interleaved", TrainingInput { vpp: Count::new(5), ..pipelined() }),
