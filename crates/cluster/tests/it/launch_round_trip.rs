@@ -278,14 +278,30 @@ fn stated_knobs_come_back_from_launch_scripts() {
 
 #[test]
 fn experts_split_over_tensor_parallel_ranks_come_back_from_launch_scripts() {
-    let layout = [("pp", "4"), ("vpp", "1"), ("tp", "4"), ("ep", "2"), ("dp", "4")];
+    let mixtral: (_, _, &[_]) =
+        ("h100-sxm-64", "mixtral-8x7b-train", &[("pp", "4"), ("vpp", "1"), ("tp", "4"), ("ep", "2"), ("dp", "4")]);
+    let deepseek: (_, _, &[_]) = ("gb200-nvl72-4", "deepseek-v3-train", &[("tp", "4"), ("ep", "16"), ("dp", "16")]);
     let mut all = Vec::new();
-    for tool in [Tool::MegatronLm, Tool::MegatronBridge, Tool::Primus, Tool::Torchtitan] {
+    for (tool, (target, workload, layout)) in [
+        (Tool::MegatronLm, mixtral),
+        (Tool::MegatronLm, deepseek),
+        (Tool::MegatronBridge, deepseek),
+        (Tool::Primus, mixtral),
+    ] {
         for etp in ["1", "4"] {
-            all.extend(lost(tool, "h100-sxm-64", "mixtral-8x7b-train", &[&layout[..], &[("etp", etp)]].concat()));
+            all.extend(lost(tool, target, workload, &[layout, &[("etp", etp)]].concat()));
         }
         // The default of the software.
-        all.extend(lost(tool, "h100-sxm-64", "mixtral-8x7b-train", &layout));
+        all.extend(lost(tool, target, workload, layout));
+    }
+    let titan = [("pp", "1"), ("vpp", "1"), ("tp", "4"), ("ep", "32"), ("dp", "64"), ("precision", "bf16")];
+    for etp in ["1", "4"] {
+        all.extend(lost(
+            Tool::Torchtitan,
+            "gb200-nvl72-4",
+            "deepseek-v3-train",
+            &[&titan[..], &[("etp", etp)]].concat(),
+        ));
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
 }

@@ -4,7 +4,7 @@ set -euo pipefail
 : "${NNODES:=4}"
 : "${GPUS:=8}"
 function parallel_args() {
-  echo "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 4 --expert-model-parallel-size 8"
+  echo "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 4 --expert-model-parallel-size 8 --expert-tensor-parallel-size 1"
 }
 if [[ "${FP8:-0}" == "1" ]]; then
   PREC="--fp8-format hybrid --bf16"
