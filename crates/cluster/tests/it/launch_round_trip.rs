@@ -294,7 +294,15 @@ fn experts_split_over_tensor_parallel_ranks_come_back_from_launch_scripts() {
         // The default of the software.
         all.extend(lost(tool, target, workload, layout));
     }
-    let titan = [("pp", "1"), ("vpp", "1"), ("tp", "4"), ("ep", "32"), ("dp", "64"), ("precision", "bf16")];
+    let titan = [
+        ("pp", "1"),
+        ("vpp", "1"),
+        ("sharding", "zero3"),
+        ("tp", "4"),
+        ("ep", "32"),
+        ("dp", "64"),
+        ("precision", "bf16"),
+    ];
     for etp in ["1", "4"] {
         all.extend(lost(
             Tool::Torchtitan,
