@@ -203,12 +203,15 @@ pub struct Speculation {
     pub decline: f64,
     /// Batch of a replica, sequences, above which nothing is drafted.
     pub max_batch: Option<Count>,
-    /// Cost of drafting one token relative to a step of the target model at batch 1 (for an MTP or EAGLE layer:
-    /// 1 / layers).
-    pub draft_cost: f64,
+    /// Drafting layers relative to the layers of the model (for an MTP or EAGLE layer: 1 / layers).
+    pub draft_layers: f64,
+    /// Columns of the output layer used for drafting relative to those of the model's.
+    pub draft_head: f64,
+    /// Bytes of the weights of dense drafting layers of a mixture of experts; 0 if they are like the layers of the model.
+    pub draft_dense_bytes: f64,
     /// Bytes of the weights of the drafting layers or model, over all ranks of a replica.
     pub draft_weight_bytes: f64,
-    /// Parameters of a separate draft model, whose steps are timed instead of `draft_cost`; 0 without one.
+    /// Parameters of a separate draft model, whose steps are timed instead of `draft_layers`; 0 without one.
     pub draft_params: f64,
 }
 

@@ -4,7 +4,7 @@ use super::collectives::{Collectives, Counts, Links};
 use super::exchange;
 use super::front_end::FrontEnd;
 use super::images;
-use super::input::{AllReduce, Layout, Load, ServingInput, Stack};
+use super::input::{AllReduce, Layout, Load, ServingInput, Speculation, Stack};
 use super::launch::Launch;
 use super::rates::{Maturity, Rates, tile};
 use super::shape::Shape;
@@ -18,11 +18,36 @@ use atlas_core::math;
 /// How tokens are drafted.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Drafting<'a> {
-    /// By a part of the model, or not at all: the time of all drafts of a step, in steps of the model.
-    Part(f64),
+    /// By layers besides the model, or not at all.
+    Layers(DraftLayers),
     /// By a draft model that takes a step for each of `tokens` tokens.
     Model { tokens: f64, machine: &'a Machine<'a> },
 }
+/// Layers that draft tokens one after another. All quantities are of a whole step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DraftLayers {
+    /// Passes through layers relative to the layers of the model.
+    pub(super) layers: f64,
+    /// Passes through the output layer.
+    pub(super) heads: f64,
+    /// Passes of dense layers, whose weights differ from those of the model's layers.
+    pub(super) dense_passes: f64,
+    /// Bytes of the weights of dense layers on a rank.
+    pub(super) dense_bytes: f64,
+}
+
+impl DraftLayers {
+    fn of(input: &ServingInput, layout: &Layout) -> DraftLayers {
+        let Speculation { tokens, draft_layers, draft_head, draft_dense_bytes, .. } = input.speculation;
+        DraftLayers {
+            layers: tokens * draft_layers.max(0.0),
+            heads: tokens * draft_head.max(0.0),
+            dense_passes: if draft_dense_bytes > 0.0 { f64::from(tokens) } else { 0.0 },
+            dense_bytes: draft_dense_bytes / layout.tp.max(Count::ONE),
+        }
+    }
+}
+
 
 /// A replica prepared for timing.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +127,7 @@ impl<'a> Machine<'a> {
             intake: FrontEnd::of(input, c).blocking_seconds,
             loading: input.loading / layout.attention_dp.max(Count::ONE),
             image_seconds: images::of_token(input, layout, c, &pace),
-            drafting: Drafting::Part(input.speculation.tokens * input.speculation.draft_cost.max(0.0)),
+            drafting: Drafting::Layers(DraftLayers::of(input, layout)),
             shape,
         }
     }

@@ -1,7 +1,7 @@
 //! The time of one engine step: linear layers, attention, collectives, launches, host. Each operator takes the longer
 //! of arithmetic and traffic, plus a share of the shorter one (imperfect overlap).
 
-use super::machine::{Drafting, Machine};
+use super::machine::{DraftLayers, Drafting, Machine};
 pub use super::time::StepTime;
 use atlas_core::math;
 
@@ -52,10 +52,31 @@ impl Machine<'_> {
     /// Time of drafting the tokens that a step verifies.
     pub fn drafting(&self, t: &Tokens) -> StepTime {
         match self.drafting {
-            Drafting::Part(steps) if steps > 0.0 && t.decode > 0.0 => self.step(&t.decoding()).scaled(steps),
-            Drafting::Part(_) => StepTime::default(),
+            Drafting::Layers(layers) => self.draft_layers(t, &layers),
             Drafting::Model { tokens, machine } => machine.draft_steps(t, tokens),
         }
+    }
+
+    /// Time of drafting layers, in which every sequence has one token: a part of a plain step without the output layer,
+    /// and the output layer.
+    fn draft_layers(&self, t: &Tokens, draft: &DraftLayers) -> StepTime {
+        if draft.layers + draft.heads <= 0.0 || t.decode <= 0.0 {
+            return StepTime::default();
+        }
+        let plain = self.step(&Tokens { verified: 1.0, ..t.decoding() });
+        let sequences = busiest_group_share(t.decode / self.pp.min(t.decode.max(1.0)), self.attention_dp);
+        let mut head = StepTime::default();
+        self.linear(&mut head, self.shape.head_bytes, self.shape.head_flops * sequences, self.rates.dense);
+        let head = head.scaled(self.pp);
+        let mut time = plain.add(&head, -1.0).scaled(draft.layers).add(&head, draft.heads);
+        if draft.dense_passes > 0.0 {
+            // A dense layer in 16 bit in place of the experts: two FLOPs per weight and token.
+            let mut dense = StepTime::default();
+            self.linear(&mut dense, draft.dense_bytes, draft.dense_bytes * sequences, self.rates.dense);
+            (time.weights, time.compute) = (draft.heads * head.weights, draft.heads * head.compute);
+            time = time.add(&dense, draft.dense_passes);
+        }
+        time
     }
 
     /// Time in which a draft model reads the prompts of a step of the model and drafts `tokens` tokens for its decoding

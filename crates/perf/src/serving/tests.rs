@@ -169,7 +169,7 @@ fn open_arrivals_are_served_up_to_capacity() {
 fn speculation_helps_at_low_load() {
     let plain = run(&closed(1.0));
     let speculation =
-        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_layers: 0.03, ..Speculation::default() };
     let drafted = run(&ServingInput { speculation, ..closed(1.0) });
     assert!(drafted.tpot.mean < 0.7 * plain.tpot.mean);
 }

@@ -30,7 +30,12 @@ impl Scenario {
             acceptance: stated.draft_acceptance.or(published.map(|d| d.acceptance)).unwrap_or(usual),
             decline: stated.draft_decline.or(published.map(|d| d.decline)).unwrap_or(0.0),
             max_batch: stated.draft_max_batch,
-            draft_cost: self.model.as_ref().map_or(0.0, |model| cost(model, stated.draft_method)),
+            draft_layers: self.model.as_ref().map_or(0.0, |model| layers(model, stated.draft_method)),
+            draft_head: self.model.as_ref().map_or(0.0, |model| head(model, stated.draft_method)),
+            draft_dense_bytes: match (self.model.as_ref(), stated.draft_method) {
+                (Some(model), Some(DraftMethod::Eagle3)) if model.is_moe() => dense_layer(model),
+                _ => 0.0,
+            },
             draft_params: match stated.draft_method {
                 Some(DraftMethod::DraftModel) => 1e9 * stated.draft_params_b.unwrap_or(DRAFT_PARAMS_B),
                 _ => 0.0,
@@ -54,32 +59,39 @@ impl Scenario {
     }
 }
 
-/// Cost of drafting one token with a layer, in decode steps of the model at batch size one: weights read for the draft
-/// over weights read for a step. The steps of a draft model are timed instead.
-fn cost(model: &Architecture, method: Option<DraftMethod>) -> f64 {
-    let layer = 1.0 / model.layers.max(Count::ONE);
-    let active = model.active_params().max(1.0);
+/// Layers that draft a token, relative to those of the model. The steps of a draft model are timed instead.
+fn layers(model: &Architecture, method: Option<DraftMethod>) -> f64 {
     match method {
-        None => layer,
-        Some(DraftMethod::Mtp) => layer + model.vocab * model.hidden / active,
-        Some(DraftMethod::Eagle3) => layer + f64::from(model.vocab).min(DRAFT_VOCABULARY) * model.hidden / active,
+        None | Some(DraftMethod::Mtp | DraftMethod::Eagle3) => 1.0 / model.layers.max(Count::ONE),
         Some(DraftMethod::DraftModel | DraftMethod::Ngram) => 0.0,
     }
 }
 
-/// Bytes of the weights that draft tokens, in addition to those of the model. A layer for multi-token prediction is
-/// stored like the other layers, with `layer_bytes` bytes per weight, and shares embedding and output layer with the
-/// model; trained draft layers and draft models have 16 bit.
+/// Columns of the output layer that a drafted token needs, relative to those of the model.
+fn head(model: &Architecture, method: Option<DraftMethod>) -> f64 {
+    match method {
+        Some(DraftMethod::Mtp) => 1.0,
+        Some(DraftMethod::Eagle3) => (DRAFT_VOCABULARY / model.vocab.max(Count::ONE)).min(1.0),
+        None | Some(DraftMethod::DraftModel | DraftMethod::Ngram) => 0.0,
+    }
+}
+
+/// Bytes of a trained draft layer: one dense layer in 16 bit that reads the hidden states of three layers of the model
+/// (arXiv 2503.01840, section 3.1).
+fn dense_layer(model: &Architecture) -> f64 {
+    2.0 * (7.0 * model.hidden * model.hidden + model.mlp_params(f64::from(model.ffn)))
+}
+
+/// Bytes of the weights that draft tokens, in addition to those of the model. A layer for multi-token prediction is stored like
+/// the other layers, with `layer_bytes` bytes per weight, and shares embedding and output layer with the model; trained draft
+/// layers and draft models have 16 bit.
 fn weights(model: &Architecture, method: Option<DraftMethod>, params_b: f64, layer_bytes: f64) -> f64 {
     let embedding = model.vocab * model.hidden;
     let mean_layer = (model.params() - 2.0 * embedding).max(0.0) / model.layers.max(Count::ONE);
     match method {
         Some(DraftMethod::Mtp) => (mean_layer + 2.0 * model.hidden * model.hidden) * layer_bytes,
-        // One dense layer that reads the hidden states of three layers of the model (arXiv 2503.01840, section 3.1).
         Some(DraftMethod::Eagle3) => {
-            let layer = 4.0 * model.hidden * model.hidden + model.mlp_params(f64::from(model.ffn));
-            let input = 3.0 * model.hidden * model.hidden;
-            2.0 * (layer + input + f64::from(model.vocab).min(DRAFT_VOCABULARY) * model.hidden)
+            dense_layer(model) + 2.0 * f64::from(model.vocab).min(DRAFT_VOCABULARY) * model.hidden
         }
         Some(DraftMethod::DraftModel) => 2e9 * params_b,
         None | Some(DraftMethod::Ngram) => 0.0,

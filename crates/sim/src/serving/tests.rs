@@ -129,7 +129,7 @@ fn every_request_finishes_with_consistent_records() {
         assert!((0..3).all(|replica| o.records.iter().any(|r| r.replica == replica)));
     }
     input.system.speculation =
-        Speculation { tokens: Count::new(2), acceptance: 0.8, draft_cost: 0.03, ..Speculation::default() };
+        Speculation { tokens: Count::new(2), acceptance: 0.8, draft_layers: 0.03, ..Speculation::default() };
     consistent(&simulated(&input), 600);
 }
 

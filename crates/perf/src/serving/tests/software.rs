@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::serving::steady_state::padded_batch;
+use crate::serving::step::Tokens;
 use crate::traits::ExpertProducts;
 
 #[test]
@@ -127,7 +128,7 @@ fn sequential_experts_add_launch_time_with_batch() {
 #[test]
 fn expanded_drafts_multiply_kv_reads_by_verified_tokens() {
     let speculation =
-        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_layers: 0.0, ..Speculation::default() };
     let kv = |expanded_drafts| {
         run(&ServingInput { speculation, expanded_drafts, load: Load::DecodeOnly { batch: 32.0 }, ..base() }).time.kv
     };
@@ -162,7 +163,7 @@ fn python_executor_and_unoverlapped_drafting_add_host_time() {
     let compiled = ServingInput { stack: Stack::Compiled, load: Load::DecodeOnly { batch: 512.0 }, ..base() };
     assert!(run(&ServingInput { python_executor: true, ..compiled }).time.host > 1.3 * run(&compiled).time.host);
     let speculation =
-        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_cost: 0.03, ..Speculation::default() };
+        Speculation { tokens: Count::new(4), acceptance: 0.7, draft_layers: 0.03, ..Speculation::default() };
     let draft = |host| run(&ServingInput { speculation, host, ..closed(32.0) }).output_tokens_per_sec;
     assert!(draft(HostOverlap::None) < draft(HostOverlap::Scheduling));
 }
@@ -349,4 +350,28 @@ fn experts_in_triton_multiply_prompts_more_slowly() {
         run(&ServingInput { arch, expert_products, load: Load::PrefillOnly { batch: 8.0 }, ..base() }).time.compute
     };
     assert!(seconds(ExpertProducts::Triton) > 1.02 * seconds(ExpertProducts::Grouped));
+}
+
+#[test]
+fn drafting_layers_process_one_token_per_sequence_and_step() {
+    let step = |arch: Architecture, drafts: u32, speculation: Speculation| {
+        let input = ServingInput {
+            arch,
+            speculation: Speculation { tokens: Count::new(drafts), ..speculation },
+            load: Load::DecodeOnly { batch: 256.0 },
+            ..base()
+        };
+        let machine = Machine::new(&input, &input.layout, &Constants::default());
+        let tokens = steady_state::decode_tokens(&input, 256.0);
+        (machine.drafting(&tokens).total(), machine.step(&Tokens { verified: 1.0, ..tokens }).total())
+    };
+    let layer = Speculation { draft_layers: 1.0 / 32.0, draft_head: 0.0, ..Speculation::default() };
+    let (drafting, plain) = step(Architecture::default(), 5, layer);
+    // Five drafts, each with a layer of 32, and without the output layer.
+    assert!((0.9..1.0).contains(&(drafting / (plain * 5.0 / 32.0))), "{drafting} {plain}");
+    // A dense layer beside a mixture does not read the experts.
+    let whole = Speculation { draft_layers: 1.0 / 61.0, ..layer };
+    let dense = Speculation { draft_dense_bytes: 2e8, ..whole };
+    let mixture = |speculation| step(Architecture::deepseek_v3(), 1, speculation).0;
+    assert!(mixture(dense) < 0.5 * mixture(whole), "{} {}", mixture(dense), mixture(whole));
 }

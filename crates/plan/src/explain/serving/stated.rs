@@ -72,8 +72,8 @@ impl Reported<'_> {
         let cost = if drafts.draft_params > 0.0 {
             self.knob("p", Knob::DraftParams)
         } else {
-            Term::input("c", "cost of a draft token relative to a decode step at batch 1", "", drafts.draft_cost)
-                .from(Origin::Engine("weights read for drafting / weights read per step"))
+            Term::input("c", "layers that draft a token, relative to those of the model", "", drafts.draft_layers)
+                .from(Origin::Engine("one layer, and the output layer of the draft"))
         };
         let bearing = knobs.into_iter().map(|(symbol, knob)| self.knob(symbol, knob)).chain([cost]).collect();
         let how =

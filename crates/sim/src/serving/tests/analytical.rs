@@ -8,7 +8,7 @@ fn low_load_matches_the_closed_form() {
     let wide = Layout { tp: Count::new(8), ..Layout::default() };
     let fp8 = Formats { dense_bytes: 1.0, dense: Precision::Fp8, ..Formats::default() };
     let drafts =
-        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 1.0 / 32.0, ..Speculation::default() };
+        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_layers: 1.0 / 32.0, ..Speculation::default() };
     let pools = Pools { prefill: Layout::default(), decode: Layout { tp: Count::new(2), ..Layout::default() } };
     let one = closed(1.0);
     let cases = [

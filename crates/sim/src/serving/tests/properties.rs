@@ -26,7 +26,7 @@ prop_compose! {
         s.max_num_seqs = Some(Count::new(max_num_seqs));
         s.max_num_batched_tokens = f64::from(batched);
         (s.chunked_prefill, s.reserve_output, s.host) = (chunked, reserved, host(overlapped));
-        s.speculation = Speculation { tokens: Count::new(drafts), acceptance, draft_cost: 0.03, ..Speculation::default() };
+        s.speculation = Speculation { tokens: Count::new(drafts), acceptance, draft_layers: 0.03, ..Speculation::default() };
         s.memory_utilization = memory;
         s.layout.dp = Count::new(replicas);
         if window {
