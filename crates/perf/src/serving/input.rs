@@ -442,6 +442,12 @@ impl ServingInput {
         self.max_num_seqs.map_or(f64::INFINITY, |most| most.max(Count::ONE).into())
     }
 
+    /// Tokens at the start of every prompt that are the same for all sequences.
+    #[must_use]
+    pub fn shared_prefix(&self) -> f64 {
+        self.conversations.map_or(0.0, |talk| f64::from(talk.shared).min(self.isl.max(1.0) - 1.0))
+    }
+
     /// Accelerators of the deployment: of both pools if they are separate.
     #[must_use]
     pub fn accelerators(&self) -> f64 {

@@ -20,11 +20,13 @@ pub struct Capacity {
     pub reserve_bytes: f64,
     /// Bytes per rank of weights.
     pub weight_bytes: f64,
-    /// Bytes per rank of one sequence at its mean length.
+    /// Bytes per rank of a prefix that all sequences share.
+    pub shared_bytes: f64,
+    /// Bytes per rank of one sequence at its mean length, without the shared prefix.
     pub mean_sequence: f64,
     /// Number of attention groups, each with its own KV cache.
     pub groups: f64,
-    /// Bytes per rank of one sequence at its full length.
+    /// Bytes per rank of one sequence at its full length, without the shared prefix.
     pub whole_sequence: f64,
     /// Whether the weights and at least one sequence fit in memory.
     pub fits: bool,
@@ -47,11 +49,15 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
     // Beams share the KV cache of the prompt, but not that of the output.
     // A scheduler without preemption reserves the whole output at admission; a paged one allocates it as it grows.
     let filled = if input.reserve_output { 2.0 } else { 1.0 } * input.mean_age();
-    let length = input.isl + filled * input.osl * input.beams.max(Count::ONE);
+    // Blocks of a shared prefix are stored once.
+    let shared = input.shared_prefix();
+    let shared_bytes = if shared > 0.0 { bytes(shared) } else { 0.0 };
+    let prompt = input.isl - shared;
+    let length = prompt + filled * input.osl * input.beams.max(Count::ONE);
     let mean_sequence = (bytes(length) + shape.state_bytes).max(1.0);
     let groups = layout.attention_dp.max(Count::ONE);
     // Callers assume that at least one sequence runs: measured runs did run even if the model seems not to fit.
-    let sequences = (free_bytes / mean_sequence).max(0.0) * groups;
+    let sequences = ((free_bytes - shared_bytes) / mean_sequence).max(0.0) * groups;
     Capacity {
         free_bytes,
         tokens: (free_bytes / token.max(1e-9)).max(0.0) * groups,
@@ -59,9 +65,10 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
         usable_bytes,
         reserve_bytes,
         weight_bytes,
+        shared_bytes,
         mean_sequence,
         groups: f64::from(groups),
-        whole_sequence: bytes(input.isl + input.osl * input.beams.max(Count::ONE)),
+        whole_sequence: bytes(prompt + input.osl * input.beams.max(Count::ONE)),
         fits: sequences >= 1.0,
     }
 }

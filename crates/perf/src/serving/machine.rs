@@ -7,9 +7,8 @@ use super::images;
 use super::input::{AllReduce, Layout, Load, ServingInput, Speculation, Stack};
 use super::launch::Launch;
 use super::rates::{Maturity, Rates, tile};
-use super::shape::Shape;
+use super::shape::{Shape, kv_ranks};
 use crate::accelerator::{Accelerator, Generation, Precision};
-use crate::arch::Attention;
 use crate::constants::Constants;
 use crate::traits::ExpertProducts;
 use atlas_core::count::Count;
@@ -23,6 +22,7 @@ pub(super) enum Drafting<'a> {
     /// By a draft model that takes a step for each of `tokens` tokens.
     Model { tokens: f64, machine: &'a Machine<'a> },
 }
+
 /// Layers that draft tokens one after another. All quantities are of a whole step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DraftLayers {
@@ -47,7 +47,6 @@ impl DraftLayers {
         }
     }
 }
-
 
 /// A replica prepared for timing.
 #[derive(Debug, Clone, Copy)]
@@ -87,9 +86,8 @@ impl<'a> Machine<'a> {
     /// Prepares the replicas of `layout`. If the input has a draft model, add it with [`Machine::with_draft_model`].
     pub fn new(input: &ServingInput, layout: &Layout, c: &Constants) -> Machine<'a> {
         let (acc, f) = (&input.accelerator, &input.formats);
-        let mut shape = Shape::new(&input.arch, f, layout);
+        let mut shape = Shape::of(input, layout);
         let spread = kv_ranks(input, layout);
-        shape.kv_bytes_token /= spread;
         let counts = Counts::of(&shape, layout);
         shape.kernels = launched_kernels(input, &shape, &counts, c);
         let pipelined = pipelined(input.stack, acc);
@@ -172,15 +170,6 @@ impl<'a> Machine<'a> {
 /// Whether the compiler maps the step to one graph (Prabhakar et al., section 4).
 fn pipelined(stack: Stack, acc: &Accelerator) -> bool {
     stack == Stack::Compiled && acc.generation == Generation::Other
-}
-
-/// Ranks over which the KV cache of a sequence is sharded; at most the number of ranks that would hold copies of it.
-fn kv_ranks(input: &ServingInput, layout: &Layout) -> f64 {
-    let alike = match input.arch.attention {
-        Attention::Latent { .. } => f64::from(layout.tp),
-        Attention::Grouped => layout.tp / input.arch.kv_heads.max(Count::ONE),
-    };
-    f64::from(input.context_ranks).min(alike).max(1.0)
 }
 
 /// Kernels of a step, including those that the software adds or fuses.

@@ -54,23 +54,22 @@ pub fn prefix_cache_hits(
     running: f64,
     c: &Constants,
 ) -> PrefixCacheHits {
-    let shape = Shape::new(&input.arch, &input.formats, layout);
+    let shape = Shape::of(input, layout);
     let room = kv::capacity(input, layout, &shape, c);
     let prompt = Prompt::of(conversations, input.isl, input.osl);
     let replicas = layout.dp.max(Count::ONE);
     let groups = layout.attention_dp.max(Count::ONE);
-    let token = shape.kv_bytes_token.max(1e-9);
-    // Tokens cached per conversation, without the shared prefix.
-    let context = (prompt.history + prompt.new + input.osl).max(1.0);
-    let own = input.isl - prompt.shared + 0.5 * input.osl;
-    let free = (room.tokens - prompt.shared - running * own).max(0.0);
-    let slower = input.kv_tiers.map(|tier| tier.bytes.max(0.0) / token * groups);
+    // Bytes on a rank of a conversation without the shared prefix.
+    let kept = |tokens: f64| shape.sequence_bytes(tokens.max(1.0), input.full_window_cache);
+    let own = kept(input.isl - prompt.shared + 0.5 * input.osl);
+    let free = ((room.free_bytes - room.shared_bytes) * groups - running * own).max(0.0);
+    let slower = input.kv_tiers.map(|tier| tier.bytes.max(0.0) * groups);
     // Without routing by prefix, every replica sees all conversations, and holds the last of their turns that it served.
     let (seen, here) = match input.prefix_aware_routing {
         true => (conversations.count / replicas, 1.0),
         false => (f64::from(conversations.count), history_share(conversations.turns, 1.0 / replicas)),
     };
-    let wanted = (seen * context).max(1e-9);
+    let wanted = (seen * kept(prompt.history + prompt.new + input.osl)).max(1e-9);
     let mut tier_shares = [0.0; 4];
     let mut left = 1.0_f64;
     for (place, room) in tier_shares.iter_mut().zip([free, slower[0], slower[1], slower[2]]) {
@@ -79,14 +78,14 @@ pub fn prefix_cache_hits(
     }
     let tier_shares = tier_shares.map(|share| share * here);
     // The shared prefix is used constantly, so it stays in device memory if it fits.
-    let common = if room.tokens > prompt.shared { prompt.shared } else { 0.0 };
+    let common = if room.free_bytes > room.shared_bytes { prompt.shared } else { 0.0 };
     let earlier: f64 = tier_shares.iter().sum();
     let loading = tier_shares
         .iter()
         .skip(1)
         .zip(&input.kv_tiers)
         .filter(|(share, _)| **share > 0.0)
-        .map(|(share, tier)| share * prompt.history * token / tier.bandwidth.max(1e6))
+        .map(|(share, tier)| share * kept(prompt.history) / tier.bandwidth.max(1e6))
         .sum();
     PrefixCacheHits { share: (common + earlier * prompt.history) / input.isl.max(1.0), loading }
 }
@@ -140,6 +139,67 @@ mod tests {
         assert!((prompt.history - 2.0 * (prompt.new + 300.0)).abs() < 1e-9);
         let single = Prompt::of(&Conversations { turns: 1.0, ..conversations(1) }, 4000.0, 300.0);
         assert_eq!((single.history, single.new), (0.0, 3500.0));
+    }
+
+    #[test]
+    fn shared_prefix_is_stored_once() {
+        let load = Load::Closed { concurrency: 200.0, requests: f64::INFINITY };
+        let base = ServingInput { isl: 8000.0, osl: 200.0, load, ..ServingInput::default() };
+        let sequences = |shared: u32| {
+            let conversations = Some(Conversations { count: Count::new(8), turns: 1.0, shared: Count::new(shared) });
+            estimate(&ServingInput { conversations, ..base }, &Constants::default()).max_concurrency
+        };
+        // A sequence of mean length has 8,100 tokens, of which 7,000 are shared.
+        let expected = (sequences(0) * 8100.0 - 7000.0) / 1100.0;
+        assert!((sequences(7000) / expected - 1.0).abs() < 1e-9, "{} {expected}", sequences(7000));
+    }
+
+    #[test]
+    fn conversations_take_the_memory_of_the_keys_that_layers_keep() {
+        use crate::arch::{Architecture, Linear, Window};
+        let c = Constants::default();
+        let many = Conversations { count: Count::new(100_000), turns: 5.0, shared: Count::ZERO };
+        let hits = |arch: Architecture, context_ranks: u32| {
+            let layout = Layout { tp: Count::new(2), ..Layout::default() };
+            let tier = KvTier { bytes: 1e12, bandwidth: 20e9 };
+            let input = ServingInput {
+                arch,
+                isl: 8000.0,
+                osl: 300.0,
+                layout,
+                context_ranks: Count::new(context_ranks),
+                prefix_aware_routing: true,
+                kv_tiers: [tier, KvTier::default(), KvTier::default()],
+                ..ServingInput::default()
+            };
+            let found = prefix_cache_hits(&input, &many, &layout, 0.0, &c);
+            (found.share, found.loading / found.share)
+        };
+        let plain = Architecture { kv_heads: Count::ONE, ..Architecture::default() };
+        let (share, loading) = hits(plain, 1);
+        // Half of the layers keep 1,024 of 8,300 tokens, on average of memory and tier.
+        let window = Some(Window { size: Count::new(1024), share: 0.5 });
+        let windowed = hits(Architecture { window, ..plain }, 1);
+        assert!(
+            (windowed.0 / share / (8300.0 / (0.5 * 1024.0 + 0.5 * 8300.0)) - 1.0).abs() < 0.01,
+            "{}",
+            windowed.0 / share
+        );
+        assert!(windowed.1 < 0.6 * loading);
+        // A quarter of the layers has attention, and the others keep one state per conversation.
+        let linear = Some(Linear {
+            kind: crate::arch::LinearKind::GatedDelta,
+            share: 0.75,
+            heads: Count::new(16),
+            head_dim: Count::new(128),
+            state: Count::new(128),
+            groups: Count::new(16),
+            taps: Count::new(4),
+        });
+        let hybrid = hits(Architecture { attention_share: 0.25, linear, ..plain }, 1);
+        assert!(hybrid.0 > 2.0 * share && hybrid.0 < 4.5 * share, "{} {share}", hybrid.0);
+        // Two ranks that share a KV head each keep half of it.
+        assert!((hits(plain, 2).0 / share - 2.0).abs() < 1e-6, "{} {share}", hits(plain, 2).0);
     }
 
     #[test]

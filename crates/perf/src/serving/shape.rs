@@ -1,7 +1,7 @@
 //! The work of one rank: bytes of weights, FLOPs per token, and bytes of KV cache, for one pipeline stage of one
 //! replica.
 
-use super::input::{Formats, Layout};
+use super::input::{Formats, Layout, ServingInput};
 use crate::arch::{Architecture, Attention, Linear};
 use atlas_core::count::Count;
 use atlas_core::math;
@@ -90,6 +90,13 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Computes the quantities of one rank of a deployment, whose KV cache may be sharded.
+    pub fn of(input: &ServingInput, layout: &Layout) -> Shape {
+        let mut shape = Shape::new(&input.arch, &input.formats, layout);
+        shape.kv_bytes_token /= kv_ranks(input, layout);
+        shape
+    }
+
     /// Computes the quantities of one rank.
     pub fn new(a: &Architecture, f: &Formats, l: &Layout) -> Shape {
         let (tp, pp, adp) = (l.tp.max(Count::ONE), l.pp.max(Count::ONE), l.attention_dp.max(Count::ONE));
@@ -198,6 +205,11 @@ impl Shape {
         if full_window_cache && self.window > 0.0 { context } else { self.keys_read(context) }
     }
 
+    /// Bytes on this rank that a sequence of `context` tokens keeps: its keys and recurrent states.
+    pub fn sequence_bytes(&self, context: f64, full_window_cache: bool) -> f64 {
+        self.keys_cached(context, full_window_cache) * self.kv_bytes_token + self.state_bytes
+    }
+
     /// Expected number of distinct experts that `tokens` tokens are routed to (uniform routing).
     pub fn active_experts(&self, tokens: f64) -> f64 {
         if self.experts <= 0.0 {
@@ -207,6 +219,15 @@ impl Shape {
         // (1 - k/E)^T; exp/ln make it cheap for fractional T.
         self.experts * (1.0 - math::exp(tokens * math::ln(miss.max(1e-12))))
     }
+}
+
+/// Ranks over which the KV cache of a sequence is sharded; at most the number of ranks that would hold copies of it.
+pub(super) fn kv_ranks(input: &ServingInput, layout: &Layout) -> f64 {
+    let alike = match input.arch.attention {
+        Attention::Latent { .. } => f64::from(layout.tp),
+        Attention::Grouped => layout.tp / input.arch.kv_heads.max(Count::ONE),
+    };
+    f64::from(input.context_ranks).min(alike).max(1.0)
 }
 
 /// Returns the KV elements per token and layer on one rank, and the FLOPs per query-key pair in decode and in prefill.

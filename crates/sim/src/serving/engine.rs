@@ -54,6 +54,8 @@ pub(super) struct Engine {
     pub(super) prefilled: bool,
     /// Number of beams of every request.
     beams: u32,
+    /// Tokens at the start of every prompt whose blocks all sequences share.
+    shared_prefix: u32,
     /// Keys that a prompt token attends to, relative to causal attention.
     seen: f64,
     /// Shapes for which graphs are compiled, if they are fixed.
@@ -90,7 +92,13 @@ impl Engine {
         let s = &input.system;
         let machine = Machine::new(s, layout, &input.constants);
         let capacity = kv::capacity(s, layout, &machine.shape, &input.constants);
-        let total_blocks = (capacity.tokens / f64::from(input.block_size)).min(MAX_BLOCKS) as u64;
+        // Prefixes of groups and traces are shared piece by piece; a constant share is that of the conversations.
+        let shared_prefix = match input.prefixes {
+            Prefixes::Share(_) => s.shared_prefix(),
+            Prefixes::None | Prefixes::Groups { .. } | Prefixes::Trace { .. } => 0.0,
+        };
+        let kept = machine.shape.keys_cached(shared_prefix, s.full_window_cache) * f64::from(layout.attention_dp);
+        let total_blocks = ((capacity.tokens - kept) / f64::from(input.block_size)).clamp(0.0, MAX_BLOCKS) as u64;
         Engine {
             machine,
             draft_model: Machine::of_draft_model(s, layout, &input.constants).filter(|_| !prefill_only),
@@ -128,6 +136,7 @@ impl Engine {
             prefill_only,
             prefilled: input.prefilled,
             beams: s.beams.max(Count::ONE).get(),
+            shared_prefix: shared_prefix as u32,
             seen: if s.arch.causal { 1.0 } else { UNMASKED_KEY_FACTOR },
             compiled: s.compiled_batch.map(|batch| Compiled {
                 batch: f64::from(batch),
@@ -146,10 +155,12 @@ impl Engine {
         *self
     }
 
-    /// Number of tokens in the KV cache for a request with a prompt of `isl` tokens, when each beam has `length` tokens
+    /// Number of tokens in the KV cache, besides the shared prefix, for a request with a prompt of `isl` tokens, when each beam has `length` tokens
     /// including the prompt. Beams share the prompt.
     pub(super) fn kv_tokens(&self, isl: u32, length: u32) -> u32 {
-        length.saturating_add(length.saturating_sub(isl).saturating_mul(self.beams - 1))
+        length
+            .saturating_sub(self.shared_prefix)
+            .saturating_add(length.saturating_sub(isl).saturating_mul(self.beams - 1))
     }
 
     /// Number of blocks for `tokens` tokens.

@@ -234,7 +234,7 @@ pub fn kv_capacity(input: &ServingInput, c: &Constants) -> kv::Capacity {
 
 /// KV cache capacity of a replica of `layout`.
 fn capacity_of(input: &ServingInput, layout: &Layout, c: &Constants) -> kv::Capacity {
-    kv::capacity(input, layout, &Shape::new(&input.arch, &input.formats, layout), c)
+    kv::capacity(input, layout, &Shape::of(input, layout), c)
 }
 
 /// Metrics and detail of a phase.
@@ -344,14 +344,15 @@ fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryU
 
 /// Memory use of a device in a pool with the given capacity.
 fn memory_of_pool(input: &ServingInput, capacity: &kv::Capacity, out: &ServingEstimate) -> MemoryUse {
-    let kv::Capacity { free_bytes, whole_sequence, weight_bytes: weights, groups, .. } = *capacity;
+    let kv::Capacity { free_bytes, shared_bytes: shared, whole_sequence, weight_bytes: weights, groups, .. } =
+        *capacity;
     let usable = input.accelerator.capacity() * input.memory_utilization;
     let reserve = (usable - weights - free_bytes).max(0.0);
     let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
-    let keys = share * free_bytes.max(0.0);
+    let keys = shared.min(free_bytes.max(0.0)) + share * (free_bytes - shared).max(0.0);
     // Each sequence belongs to one attention group.
     let sequences = (out.batch / groups).max(1.0);
-    let whole = (whole_sequence * sequences).min(free_bytes).max(whole_sequence).max(keys);
+    let whole = (shared + whole_sequence * sequences).min(free_bytes).max(shared + whole_sequence).max(keys);
     let parts =
         Breakdown::of(&[MemoryPart::Weights, MemoryPart::KvCache, MemoryPart::EngineReserve], [weights, keys, reserve]);
     // If the KV cache fills the free memory, avoid a rounding error in the sum.

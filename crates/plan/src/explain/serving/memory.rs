@@ -16,7 +16,9 @@ impl Reported<'_> {
         let reserve = Term::input("M_reserve", "context, graphs and workspace", "bytes", room.reserve_bytes)
             .from(Origin::Engine("memory that the engine needs for itself"))
             .depending_on(self.constants(&["reserve_bytes", "reserve_share"]));
-        let free = (usable - self.weights() - reserve) / self.sequence(room.mean_sequence);
+        let free = usable - self.weights() - reserve;
+        let free = if room.shared_bytes > 0.0 { free - self.shared_prefix(room.shared_bytes) } else { free };
+        let free = free / self.sequence(room.mean_sequence);
         Term::stated("b_max", "", "seq", value, self.grouped(free, room.groups))
     }
 
@@ -35,6 +37,13 @@ impl Reported<'_> {
             .depending_on(vec![self.prompt(), self.output(), self.knob("kv_precision", Knob::KvPrecision)])
     }
 
+    /// KV cache of the prefix that all sequences share.
+    fn shared_prefix(&self, bytes: f64) -> Term {
+        Term::input("M_shared", "KV cache of the shared prefix on a device", "bytes", bytes)
+            .from(Origin::Engine("layers × KV width × bytes × tokens of the shared prefix"))
+            .depending_on(vec![self.knob("shared", Knob::SharedPrefix), self.knob("kv_precision", Knob::KvPrecision)])
+    }
+
     pub(super) fn with_memory_dependencies(&self, part: MemoryPart, term: Term) -> Term {
         let (how, bearing) = match part {
             MemoryPart::KvCache if term.value > 0.0 => {
@@ -45,6 +54,7 @@ impl Reported<'_> {
                 } else {
                     all / Term { value: room.groups, ..self.knob("groups", Knob::AttentionDp) }
                 };
+                let all = if room.shared_bytes > 0.0 { all + self.shared_prefix(room.shared_bytes) } else { all };
                 return Term::stated(term.symbol, term.name, term.unit, term.value, all);
             }
             MemoryPart::Weights => {

@@ -181,3 +181,22 @@ fn queue_growth_is_detected_only_under_overload() {
         }
     }
 }
+
+#[test]
+fn sequences_with_a_shared_prefix_store_it_once() {
+    use atlas_perf::serving::Conversations;
+
+    let running = |shared: u32| {
+        let talk = Conversations { count: Count::new(1000), turns: 1.0, shared: Count::new(shared) };
+        let system = ServingInput { isl: 8000.0, osl: 200.0, conversations: Some(talk), ..closed(200.0) };
+        let theory = estimate(&system, &Constants::default());
+        let known = ServingInput { prefix_hit: theory.prefix_hit, ..system };
+        let mut input = Input::of(&known, &Constants::default(), 1000);
+        input.warm_up = 400;
+        (simulated(&input).steady.running, theory.batch)
+    };
+    let (alone, _) = running(0);
+    let (together, theory) = running(7000);
+    assert!(alone < 60.0 && together > 180.0, "{alone} {together}");
+    near("batch", together, theory, 0.05);
+}
