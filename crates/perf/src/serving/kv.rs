@@ -42,9 +42,10 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
     let draft_token = input
         .of_draft_model(layout)
         .map_or(0.0, |draft| Shape::new(&draft.arch, &draft.formats, &draft.layout).kv_bytes_token);
-    let token = shape.kv_bytes_token + draft_token;
-    let bytes =
-        |length: f64| shape.keys_cached(length, input.full_window_cache) * shape.kv_bytes_token + length * draft_token;
+    // The fullest pipeline stage limits the number of tokens.
+    let layer_token = shape.fullest_stage * shape.kv_bytes_token;
+    let token = layer_token + draft_token;
+    let bytes = |length: f64| shape.keys_cached(length, input.full_window_cache) * layer_token + length * draft_token;
     let free_bytes = usable_bytes - reserve_bytes - weight_bytes;
     // Beams share the KV cache of the prompt, but not that of the output.
     // A scheduler without preemption reserves the whole output at admission; a paged one allocates it as it grows.
@@ -54,7 +55,7 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
     let shared_bytes = if shared > 0.0 { bytes(shared) } else { 0.0 };
     let prompt = input.isl - shared;
     let length = prompt + filled * input.osl * input.beams.max(Count::ONE);
-    let mean_sequence = (bytes(length) + shape.state_bytes).max(1.0);
+    let mean_sequence = (bytes(length) + shape.fullest_stage * shape.state_bytes).max(1.0);
     let groups = layout.attention_dp.max(Count::ONE);
     // Callers assume that at least one sequence runs: measured runs did run even if the model seems not to fit.
     let sequences = ((free_bytes - shared_bytes) / mean_sequence).max(0.0) * groups;

@@ -16,6 +16,10 @@ const INDEX_SHARE: f64 = 0.115;
 pub struct Shape {
     /// Layers of the stage.
     pub layers: f64,
+    /// Layers of the fullest stage, relative to the mean.
+    pub fullest_stage: f64,
+    /// Layers of the last stage, which also has the output layer, relative to the mean.
+    pub last_stage: f64,
     /// Sequence mixers of the stage: attention and linear ones.
     pub mixers: f64,
     /// Mixers and MLPs of the stage, each of which reads and writes the residual stream and is all-reduced: two per
@@ -85,7 +89,7 @@ pub struct Shape {
     pub index_kernels: f64,
     /// Additional kernels of a prefill: linear mixers compute it in chunks.
     pub chunk_kernels: f64,
-    /// Bytes of all weights on one rank, including the embedding.
+    /// Bytes of all weights on a rank of the fullest stage, including the embedding on the first.
     pub resident_bytes: f64,
 }
 
@@ -129,9 +133,24 @@ impl Shape {
         let of_mixers = |of: fn(&Linear) -> f64| a.linear.map_or(0.0, |mixer| linear * of(&mixer)) / tp;
         // Kernels of an indexer: two projections, norm, rotary, quantization, cache, scores, selection.
         let index_kernels = if a.indexer.is_some() { 8.0 * attention } else { 0.0 };
-        let embedding = if a.tied && a.causal { 0.0 } else { a.vocab * a.hidden / tp / pp };
+        let (fullest_stage, last_stage) = uneven_stages(f64::from(a.layers), f64::from(pp));
+        let experts = moe_layers * expert * a.experts * copies / ranks;
+        let layer_bytes = (projections + router) * f.dense_bytes + (mlp + experts) * f.expert_bytes;
+        let embedding = a.vocab * a.hidden / tp * f.end_bytes;
+        let output = head * pp * f.end_bytes;
+        let resident_bytes = if pp > 1.0 {
+            // Stages that do not fill up evenly leave the first and the last one with fewer layers, except that with all
+            // but one stage full, the first is as well. Tied matrices are on both.
+            let first = if (a.layers % pp) + 1.0 == pp { fullest_stage } else { last_stage };
+            let ends = f64::max(first * layer_bytes + embedding, last_stage * layer_bytes + output);
+            ends.max(if pp > 2.0 { fullest_stage * layer_bytes } else { 0.0 })
+        } else {
+            layer_bytes + output + if a.tied && a.causal { 0.0 } else { embedding }
+        };
         Shape {
             layers,
+            fullest_stage,
+            last_stage,
             mixers: attention + linear,
             blocks,
             moe_layers,
@@ -177,10 +196,7 @@ impl Shape {
                 + if a.shared_ffn > 0.0 { 4.0 * moe_layers } else { 0.0 }
                 + if a.moe_hidden.is_some() { 2.0 * moe_layers } else { 0.0 }
                 + if matches!(a.attention, Attention::Latent { .. }) { 4.0 * attention } else { 0.0 },
-            resident_bytes: (projections + router) * f.dense_bytes
-                + mlp * f.expert_bytes
-                + moe_layers * expert * a.experts * copies * f.expert_bytes / ranks
-                + (head + embedding) * f.end_bytes,
+            resident_bytes,
         }
     }
 
@@ -219,6 +235,13 @@ impl Shape {
         // (1 - k/E)^T; exp/ln make it cheap for fractional T.
         self.experts * (1.0 - math::exp(tokens * math::ln(miss.max(1e-12))))
     }
+}
+
+/// Layers of the fullest and of the last of `stages` stages, relative to the mean. Layers left over go to stages before
+/// the last one (vLLM's and SGLang's `get_pp_indices`).
+fn uneven_stages(layers: f64, stages: f64) -> (f64, f64) {
+    let mean = layers / stages;
+    if mean <= 1.0 { (1.0, 1.0) } else { (mean.ceil() / mean, mean.floor() / mean) }
 }
 
 /// Ranks over which the KV cache of a sequence is sharded; at most the number of ranks that would hold copies of it.

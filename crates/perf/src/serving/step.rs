@@ -174,7 +174,8 @@ impl Machine<'_> {
             self.linear(&mut out, bytes, flops, self.rates.expert);
         }
         let sampled = sequences * verified + busiest_group_share(t.prompts / cut, self.attention_dp);
-        self.linear(&mut out, s.head_bytes, s.head_flops * sampled, self.rates.dense);
+        let mut head = StepTime::default();
+        self.linear(&mut head, s.head_bytes, s.head_flops * sampled, self.rates.dense);
         // Attention: decode reads each sequence's KV cache once; prefill is compute-bound.
         let mut own = StepTime::default();
         if sequences > 0.0 {
@@ -224,7 +225,20 @@ impl Machine<'_> {
             issued = issued.max((s.kernels + s.chunk_kernels - skipped) * self.launch.prompt);
         }
         issued = issued.max(s.mixers * self.launch.piece);
-        (out, issued)
+        (self.paced_by_slowest_stage(&out, &head, cut), issued)
+    }
+
+    /// Time per stage of `cut` micro-batches, whose mean over the stages is that of `layers` and `head`. Each micro-batch
+    /// passes all stages, and a stage computes them one after another: the step takes the sum over the stages or, if
+    /// that is longer, the time of all micro-batches on the slowest stage. The output layer is on the last stage.
+    fn paced_by_slowest_stage(&self, layers: &StepTime, head: &StepTime, cut: f64) -> StepTime {
+        let mean = layers.add(head, 1.0);
+        if self.pp <= 1.0 {
+            return mean;
+        }
+        let (each, output) = (layers.total(), self.pp * head.total());
+        let slowest = f64::max(self.shape.fullest_stage * each, self.shape.last_stage * each + output);
+        mean.scaled((cut * slowest / (self.pp * mean.total()).max(1e-12)).max(1.0))
     }
 
     /// Adds a linear layer: the longer of traffic and arithmetic, plus a share of the shorter one. The busiest

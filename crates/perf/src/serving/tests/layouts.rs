@@ -147,3 +147,40 @@ fn prefill_pool_must_hold_the_weights_and_a_prompt() {
     // 13 GB of weights.
     assert!(of(8, 12e9) && !of(1, 12e9) && of(1, 40e9));
 }
+
+#[test]
+fn fullest_pipeline_stage_sets_pace_and_memory() {
+    let layout = Layout { pp: Count::new(8), ..Layout::default() };
+    let of = |layers: u32, sequences: f64| {
+        // The output layer is small.
+        let arch = Architecture { layers: Count::new(layers), vocab: Count::new(100), ..Architecture::default() };
+        let input = ServingInput { arch, layout, ..base() };
+        let machine = Machine::new(&input, &layout, &Constants::default());
+        let step = machine.step(&steady_state::decode_tokens(&input, sequences));
+        let capacity = kv::capacity(&input, &layout, &machine.shape, &Constants::default());
+        (step.total() - step.host, capacity.sequences, machine.shape.resident_bytes)
+    };
+    // Stages of 36 layers have five or four, and those of 40 layers five.
+    let (uneven, even) = (of(36, 64.0), of(40, 64.0));
+    assert!((uneven.0 / even.0 - 1.0).abs() < 0.01, "{} {}", uneven.0, even.0);
+    assert!((uneven.1 / even.1 - 1.0).abs() < 0.01, "{} {}", uneven.1, even.1);
+    assert!((uneven.2 / even.2 - 1.0).abs() < 0.01, "{} {}", uneven.2, even.2);
+    // One sequence passes the stages one after another.
+    let ratio = of(36, 1.0).0 / of(40, 1.0).0;
+    assert!((0.88..0.93).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn output_layer_is_on_the_last_stage() {
+    let layout = Layout { pp: Count::new(4), ..Layout::default() };
+    let step = |vocab: u32| {
+        let arch = Architecture { vocab: Count::new(vocab), ..Architecture::default() };
+        let input = ServingInput { arch, layout, ..base() };
+        let machine = Machine::new(&input, &layout, &Constants::default());
+        machine.step(&steady_state::decode_tokens(&input, 64.0)).total()
+    };
+    // Four micro-batches each wait for an output layer of 2.1 GB.
+    let added = step(256_000) - step(100);
+    let read = 4.0 * 256_000.0 * 4096.0 * 2.0 / 3.35e12;
+    assert!(added > read, "{added} {read}");
+}
