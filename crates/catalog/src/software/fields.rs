@@ -76,6 +76,8 @@ word_values! {
     StepInputs: StepInputs::WORDS;
     WindowCache: WindowCache::WORDS;
     QuantizedEnds: QuantizedEnds::WORDS;
+    LimitScope: LimitScope::WORDS;
+    BeamLimit: BeamLimit::WORDS;
     KernelLibrary: KernelLibrary::WORDS;
     AllReduce: AllReduce::WORDS;
     DraftVerification: DraftVerification::WORDS;
@@ -311,6 +313,8 @@ section! {
         host_with_pipeline: HostOverlap, "the most host work that overlaps with several pipeline stages";
         inputs: StepInputs, "how the host prepares the inputs of a step";
         window_cache: WindowCache, "KV cache kept by sliding-window layers";
+        limits: LimitScope, "what limits on sequences and tokens apply to with attention groups";
+        beam_limit: BeamLimit, "what the limit on sequences counts in beam search";
         ends: QuantizedEnds, "format of embedding and output layer in quantized checkpoints";
         executor: Executor, "language of the scheduling loop";
         reserve_output: bool, "admit a sequence only if its whole output fits";

@@ -118,13 +118,17 @@ pub fn max_sustained_batch(m: &Machine, input: &ServingInput, requests: f64) -> 
         return f64::INFINITY;
     }
     let steps = decode_steps(input);
-    prompt_token_budget(m, input, requests) * (steps + 1.0)
-        / (fresh_prompt(input) + tokens_per_decode_step(input) * steps)
+    prompt_token_budget(m, input, requests) * (steps + 1.0) / (fresh_prompt(input) + scheduled_tokens(input) * steps)
 }
 
 /// Tokens of a decoding sequence in a step, including drafted ones.
 fn tokens_per_decode_step(input: &ServingInput) -> f64 {
     1.0 + input.speculation.tokens
+}
+
+/// Tokens that a decoding request takes from the budget of a step: those of all of its beams.
+fn scheduled_tokens(input: &ServingInput) -> f64 {
+    tokens_per_decode_step(input) * input.beams.max(Count::ONE)
 }
 
 /// Prefill time of `requests` whole prompts, in steps of at most `max_num_batched_tokens`. The end of one prompt shares
@@ -154,8 +158,7 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
     let fresh = fresh_prompt(input);
     // Chunk: whole prompts, as many as sequences that end in the same step (given that at least one ends), limited by
     // the token budget that decoding sequences leave.
-    let decoding =
-        if input.chunked_prefill { batch * tokens_per_decode_step(input) * steps / (steps + 1.0) } else { 0.0 };
+    let decoding = if input.chunked_prefill { batch * scheduled_tokens(input) * steps / (steps + 1.0) } else { 0.0 };
     let room = (prompt_token_budget(m, input, batch) - decoding).max(1.0);
     let ends = 1.0 / steps.max(1.0);
     let some = (1.0 - math::powf(1.0 - ends, batch.max(1.0))).max(1e-12);

@@ -95,6 +95,22 @@ words! {
         Layers = "layers",
     }
 
+    /// What stated limits on sequences and tokens of a step apply to if attention is data-parallel.
+    LimitScope {
+        /// Every attention group.
+        Group = "group",
+        /// All attention groups of a server together.
+        Server = "server",
+    }
+
+    /// What the limit on sequences counts in beam search.
+    BeamLimit {
+        /// Every beam.
+        Beams = "beams",
+        /// Requests, with all of their beams.
+        Requests = "requests",
+    }
+
     /// Format of embedding and output layer in quantized checkpoints.
     QuantizedEnds {
         /// 16 bit.
@@ -323,6 +339,10 @@ pub struct ServingTraits {
     pub window_cache: WindowCache,
     /// Format of embedding and output layer in quantized checkpoints.
     pub ends: QuantizedEnds,
+    /// What stated limits on sequences and tokens of a step apply to if attention is data-parallel.
+    pub limits: LimitScope,
+    /// What the limit on sequences counts in beam search.
+    pub beam_limit: BeamLimit,
     /// Kernels for GEMMs with few rows.
     pub small_products: SmallProducts,
     /// Source of the kernels of GEMMs and attention.
@@ -410,6 +430,8 @@ impl Default for ServingTraits {
             reserve_output: false,
             window_cache: WindowCache::Whole,
             ends: QuantizedEnds::Wide,
+            limits: LimitScope::Group,
+            beam_limit: BeamLimit::Beams,
             small_products: SmallProducts::Tuned,
             kernels: KernelLibrary::General,
             all_reduce: AllReduce::Direct,

@@ -21,9 +21,9 @@ use atlas_perf::serving::{Admission, AllReduce, Formats, Gathering, KernelLibrar
 use atlas_perf::training::Software as TrainingSoftware;
 use atlas_perf::traits::GraphCapture as ServingGraphs;
 use atlas_perf::traits::{
-    Batching, DecodeAttention, DraftVerification, Executor, ExpertExchange, ExpertProducts, GradientReduction,
-    HostOverlap, MemoryRule, PromptLaunch, Routing, ServingTraits, Shapes, SmallProducts, StepLaunch, TrainingTraits,
-    WindowCache,
+    Batching, BeamLimit, DecodeAttention, DraftVerification, Executor, ExpertExchange, ExpertProducts, GradientReduction,
+    HostOverlap, LimitScope, MemoryRule, PromptLaunch, Routing, ServingTraits, Shapes, SmallProducts, StepLaunch,
+    TrainingTraits, WindowCache,
 };
 
 /// Default software for training: the first that runs on the vendor's accelerators.
@@ -166,6 +166,10 @@ pub struct ServingDefaults {
     pub reserve_output: bool,
     /// Whether layers with a sliding window keep the KV cache of the whole sequence.
     pub full_window_cache: bool,
+    /// Whether stated limits on sequences and tokens of a step apply to all attention groups together.
+    pub server_limits: bool,
+    /// Whether each beam counts as a sequence.
+    pub beams_are_sequences: bool,
     /// Format of the weights in effect.
     pub format: Format,
     /// Whether it is NVFP4.
@@ -233,6 +237,8 @@ impl ServingDefaults {
             python_executor: t.runtime == Stack::Compiled && t.executor == Executor::Python,
             reserve_output: t.reserve_output,
             full_window_cache: t.window_cache == WindowCache::Whole,
+            server_limits: t.limits == LimitScope::Server,
+            beams_are_sequences: t.beam_limit == BeamLimit::Beams,
             format,
             nvfp4: false,
             substitute_for: None,

@@ -53,7 +53,7 @@ pub(super) struct Engine {
     pub(super) prefill_only: bool,
     pub(super) prefilled: bool,
     /// Number of beams of every request.
-    beams: u32,
+    pub(super) beams: u32,
     /// Tokens at the start of every prompt whose blocks all sequences share.
     shared_prefix: u32,
     /// Keys that a prompt token attends to, relative to causal attention.

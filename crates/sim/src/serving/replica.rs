@@ -209,7 +209,7 @@ impl Replica {
                 }
                 continue;
             }
-            self.schedule(&mut requests[id as usize], id, tokens);
+            self.schedule(&mut requests[id as usize], id, tokens, e);
             place += 1;
         }
     }
@@ -265,7 +265,7 @@ impl Replica {
             }
             self.waiting.pop_front();
             self.enter(&mut requests[id as usize], id, group);
-            self.schedule(&mut requests[id as usize], id, tokens);
+            self.schedule(&mut requests[id as usize], id, tokens, e);
         }
     }
 
@@ -348,10 +348,12 @@ impl Replica {
         true
     }
 
-    fn schedule(&mut self, r: &mut Request, id: u32, tokens: u32) {
+    fn schedule(&mut self, r: &mut Request, id: u32, tokens: u32, e: &Engine) {
         r.scheduled = tokens;
         let group = &mut self.groups[r.group as usize];
-        group.budget -= tokens;
+        // Every beam of a decoding sequence takes its tokens.
+        let beams = if r.computed < r.target { 1 } else { e.beams };
+        group.budget = group.budget.saturating_sub(tokens.saturating_mul(beams));
         self.batch.push(id);
         let sum = &mut self.sum;
         if r.computed < r.target {

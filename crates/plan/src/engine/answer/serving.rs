@@ -47,10 +47,25 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         Some(batch) => Some(batch).filter(|batch| *batch > 0.0),
         None => requested.max_num_seqs.filter(|_| served.fixed_shapes),
     };
+    let pools = phase
+        .pools()
+        .map(|pools| Pools { prefill: experts_of(pools.prefill, &arch), decode: experts_of(pools.decode, &arch) });
     // A batch whose decode steps are timed runs concurrently as a whole.
     let timed = matches!(load, Load::DecodeOnly { .. });
-    let max_num_seqs = (!timed).then(|| requested.max_num_seqs.unwrap_or(served.max_num_seqs));
-    let tokens = requested.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from);
+    let beams = requested.beams.unwrap_or(Count::ONE);
+    // Limits of a step of one attention group, in requests and tokens. Software that divides the limits of a server has
+    // a default for the sequences of a group.
+    let groups = |layout: Layout| match served.server_limits {
+        true => layout.attention_dp.max(Count::ONE),
+        false => Count::ONE,
+    };
+    let decoding = groups(pools.map_or(layout, |pools| pools.decode));
+    let prefilling = groups(pools.map_or(layout, |pools| pools.prefill));
+    let stated = requested.max_num_seqs.map(|all| Count::floor(all / decoding));
+    let sequences = stated.unwrap_or(served.max_num_seqs);
+    let per_request = if served.beams_are_sequences { beams.max(Count::ONE) } else { Count::ONE };
+    let max_num_seqs = (!timed).then(|| Count::floor(sequences / per_request).max(Count::ONE));
+    let tokens = requested.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from) / prefilling;
     Some(ServingInput {
         accelerator,
         arch,
@@ -91,7 +106,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         graph_batch: served.graph_batch,
         recv_interval: requested.recv_interval.unwrap_or(Count::ONE),
         context_ranks: requested.context_ranks.unwrap_or(Count::ONE),
-        beams: requested.beams.unwrap_or(Count::ONE),
+        beams,
         full_window_cache: served.full_window_cache,
         reserve_output: requested.reserve_output.unwrap_or(served.reserve_output),
         max_num_seqs,
@@ -108,9 +123,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         // Without a causal mask, the states of a prefix depend on what follows.
         prefix_hit: requested.prefix_hit.filter(|_| arch.causal).unwrap_or(0.0),
         speculation: scenario.drafts(phase),
-        pools: phase
-            .pools()
-            .map(|pools| Pools { prefill: experts_of(pools.prefill, &arch), decode: experts_of(pools.decode, &arch) }),
+        pools,
         conversations: phase.conversations(),
         kv_tiers: phase.kv_tiers(),
         prefix_aware_routing: phase.prefix_aware_routing(),

@@ -342,10 +342,9 @@ fn nvfp4_is_refused_where_matrix_units_apply_only_mx_scales() {
 
 #[test]
 fn nvfp4_checkpoints_are_refused_like_the_precision_nvfp4() {
-    let library = library();
     let verdict = |target: &str, model: &str, set: &[&str]| {
         let workload = format!("llama3.1-70b-serve:model={model}");
-        let (_, estimate) = answered(&library, Engine::Analytical, (target, &workload), set);
+        let (_, estimate) = answered(Engine::Analytical, (target, &workload), set);
         estimate.detail.unwrap().verdict
     };
     let refused = Verdict::Format { format: "nvfp4", instead: "mxfp4" };
@@ -409,7 +408,7 @@ fn gradients_are_reduced_in_the_last_of_several_micro_batches_where_the_software
         let set = [software, global, "sharding=zero3", "tp=1", "pp=1", "vpp=1", "cp=1", "microbatch=1"];
         let (_, estimate) = answered(Engine::Analytical, ("h100-sxm-8", "llama3.1-8b-train"), &set);
         let memory = estimate.detail.unwrap().memory;
-        memory.parts.part("gradients")
+        memory.parts.part(MemoryPart::Gradients)
     };
     // Sums in the format of the reduction on every rank, against shards of the gradients.
     let all = 8.03e9;
@@ -431,4 +430,65 @@ fn default_layout_splits_layers_where_the_software_does() {
     assert!(tp > 1 && pp == 1);
     assert_eq!(layout("software=llama.cpp"), (1, tp));
     assert_eq!(layout("software=llama.cpp@b1283"), (tp, 1), "rows were split before layers");
+}
+
+#[test]
+fn prefill_pool_that_cannot_hold_the_weights_is_refused() {
+    let set = ["prefill_workers=8", "prefill_tp=1", "tp=8", "dp=7", "precision=bf16", "concurrency=64"];
+    for engine in [Engine::Analytical, Engine::Event] {
+        let (_, found) = answered(engine, ("h100-sxm-64", "llama3.1-70b-serve"), &set);
+        let detail = found.detail.unwrap();
+        assert!(matches!(detail.verdict, Verdict::Memory { .. }), "{:?}", detail.verdict);
+        // All weights of the model in 16 bit.
+        assert!(detail.memory.total() > 140e9, "{}", detail.memory.total());
+    }
+}
+
+#[test]
+fn stated_prefill_workers_draw_as_much_power_as_the_same_accelerators_of_a_pool() {
+    let power = |split: &[&str]| {
+        let set = [&["tp=4", "concurrency=512", "prompt=4000", "generate=200"], split].concat();
+        let pair = ("h100-sxm-64", "llama3.1-70b-serve");
+        let (_, found) = answered(Engine::Analytical, pair, &set);
+        (found.total.node_power_w, found.total.hbm_bw_util)
+    };
+    let stated = power(&["prefill_workers=8", "prefill_tp=4", "dp=8"]);
+    let shared = power(&["prefill_accelerators=32"]);
+    assert!(near(stated.0, shared.0, 1e-9) && near(stated.1, shared.1, 1e-9), "{stated:?} {shared:?}");
+}
+
+#[test]
+fn engines_agree_on_runs_of_fewer_requests_than_the_concurrency() {
+    let pair = ("h100-sxm-8", "llama3.1-70b-serve");
+    let of = |engine, set: &[&str]| serving(engine, pair, set).0.total.tokens_per_sec;
+    let set = ["concurrency=128", "run_requests=8"];
+    let (closed, events) = (of(Engine::Analytical, &set), of(Engine::Event, &set));
+    assert!(near(closed, events, 0.03), "{closed} {events}");
+    assert_eq!(closed, of(Engine::Analytical, &["concurrency=8", "run_requests=8"]));
+}
+
+#[test]
+fn beams_count_as_sequences_except_where_the_limit_counts_requests() {
+    let pair = ("h100-sxm-8", "llama3.1-8b-serve");
+    let base = ["tp=1", "dp=8", "concurrency=2048", "prompt=500", "generate=200"];
+    let of = |engine, set: &[&str]| serving(engine, pair, &[&base[..], set].concat()).1.batch;
+    for engine in [Engine::Analytical, Engine::Event] {
+        let batch = of(engine, &["beams=4", "max_num_seqs=64"]);
+        assert!(near(batch, 16.0, 0.05), "{engine:?}: {batch}");
+    }
+    let requests = of(Engine::Analytical, &["beams=4", "max_num_seqs=64", "software=tensorrt-llm"]);
+    assert!(near(requests, 64.0, 0.05), "{requests}");
+}
+
+#[test]
+fn sglang_divides_stated_limits_among_attention_groups() {
+    let pair = ("h200-sxm-8", "deepseek-v3-serve");
+    let base = ["tp=1", "attention_dp=8", "ep=8", "concurrency=1024", "max_num_seqs=128"];
+    let batch =
+        |software: &str| serving(Engine::Analytical, pair, &[&base[..], &[software]].concat()).1.batch;
+    let (sglang, vllm) = (batch("software=sglang"), batch("software=vllm"));
+    assert!(near(sglang, 128.0, 0.01), "{sglang}");
+    assert!(vllm > 900.0, "{vllm}");
+    // Releases before that limit every group.
+    assert!(batch("software=sglang@0.4.3") > 900.0);
 }
