@@ -63,7 +63,7 @@ impl Reported<'_> {
                 let knobs = [("tp", Knob::Tp), ("pp", Knob::Pp), ("precision", Knob::Precision)];
                 let knobs = knobs.map(|(symbol, knob)| self.knob(symbol, knob));
                 let bearing = std::iter::once(all).chain(knobs).collect();
-                ("layers in their format, sharded over tp and pp; embedding and output layer in 16 bits", bearing)
+                ("layers in their format, sharded over tp and pp; embedding and output layer in theirs", bearing)
             }
             MemoryPart::EngineReserve => {
                 ("context, graphs and workspace", self.constants(&["reserve_bytes", "reserve_share"]))
