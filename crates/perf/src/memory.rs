@@ -149,11 +149,6 @@ impl LocalParams {
     }
 }
 
-/// Bytes of an activation, or of a weight as it is gathered: those of the GEMMs' format, or 16 bit if that is narrower.
-fn element_bytes(i: &TrainingInput) -> f64 {
-    i.element_bytes()
-}
-
 /// Weights of the embedding or output layer at one end of the pipeline; of both if there is one stage and they are not
 /// tied.
 fn embedding(i: &TrainingInput) -> f64 {
@@ -173,7 +168,7 @@ pub fn kept(i: &TrainingInput, plan: Plan) -> f64 {
 /// Bytes of activations kept by a convolutional network. Per pixel and channel: the convolution's output, which the
 /// batch norm needs, and the activation function's, which the next convolution needs.
 fn convolutional_activations(i: &TrainingInput, network: &Residual) -> f64 {
-    2.0 * element_bytes(i) * network.outputs() * i.micro
+    2.0 * i.element_bytes() * network.outputs() * i.micro
 }
 
 /// Memory of the accelerator that holds most under `recompute`. The first stage holds most micro-batches, the last one

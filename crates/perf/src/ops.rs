@@ -417,22 +417,19 @@ pub fn mixture(a: &Architecture, s: &Slice) -> OpList {
     list
 }
 
-/// Operators of the output layer, and of the loss if `loss`, for `tokens` positions (training: all positions that pass
-/// the output layer; decode: one per sequence).
-pub fn head(a: &Architecture, tokens: f64, tp: f64, loss: bool) -> OpList {
+/// Operators of the output layer and the loss, for `tokens` positions that pass it, with `element` bytes per activation.
+pub fn head(a: &Architecture, tokens: f64, tp: f64, element: f64) -> OpList {
     let mut list = OpList::default();
     let vocab = a.head_width() / tp;
-    list.push(OpName::Norm, Work::Traffic { bytes: 4.0 * tokens * a.hidden }, 1.0);
+    list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * element * tokens * a.hidden }, 1.0);
     if a.head == Head::Masked {
         // A square matrix, its activation function and norm precede the logits.
         push_gemm(&mut list, OpName::Logits, tokens, f64::from(a.hidden), f64::from(a.hidden));
-        list.push(OpName::Activation, Work::Traffic { bytes: 8.0 * tokens * a.hidden }, 2.0);
+        list.push(OpName::Activation, Work::Traffic { bytes: 4.0 * element * tokens * a.hidden }, 2.0);
     }
     push_gemm(&mut list, OpName::Logits, tokens, vocab, f64::from(a.hidden));
-    if loss {
-        // Cross entropy in fp32: logits are read for the maximum, the sum and the gradient.
-        list.push(OpName::Loss, Work::Traffic { bytes: 4.0 * tokens * vocab }, 6.0);
-    }
+    // Cross entropy in fp32: logits are read for the maximum, the sum and the gradient.
+    list.push(OpName::Loss, Work::Traffic { bytes: 2.0 * element * tokens * vocab }, 6.0);
     list
 }
 

@@ -28,10 +28,10 @@ impl Gemm {
         2.0 * self.batch * self.m * self.n * self.k
     }
 
-    /// Bytes of traffic if operands are read once and the result is written once. `input` and `weight` are bytes per
+    /// Bytes of traffic if operands are read once and the result is written once. `operand` and `result` are bytes per
     /// element.
-    pub fn bytes(&self, input: f64, weight: f64) -> f64 {
-        self.batch * (self.m * self.k * input + self.n * self.k * weight + self.m * self.n * 2.0)
+    pub fn bytes(&self, operand: f64, result: f64) -> f64 {
+        self.batch * ((self.m * self.k + self.n * self.k) * operand + self.m * self.n * result)
     }
 }
 
@@ -103,7 +103,8 @@ pub fn gemm_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Preci
 
 /// As [`gemm_seconds`], with the [`best_rate`] given as `rate`, for callers that share it among several GEMMs.
 pub fn gemm_seconds_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
-    let traffic = g.bytes(precision.bytes(), precision.bytes());
+    // Results have 16 bit, or those of a wider format.
+    let traffic = g.bytes(precision.bytes(), precision.bytes().max(2.0));
     compute_at(rate, acc, c, g, precision) + memory_seconds(acc, c, traffic)
 }
 

@@ -3,7 +3,6 @@
 use atlas_core::count::Count;
 use std::cell::OnceCell;
 
-use super::element_bytes;
 use crate::training::input::{Plan, TrainingInput};
 use atlas_core::plan::Recompute;
 
@@ -24,7 +23,7 @@ impl KeptActivations {
     pub(super) fn of(i: &TrainingInput, recompute: Recompute) -> KeptActivations {
         let a = &i.arch;
         let split = if i.sequence_parallel { i.tp } else { Count::ONE };
-        let wide = element_bytes(i);
+        let wide = i.element_bytes();
         let input = wide * a.hidden / split;
         if recompute == Recompute::Full {
             // The input of a layer, whatever the layer consists of, split evenly over its blocks.
@@ -90,7 +89,7 @@ impl KeptActivations {
     /// The bytes with MLPs and mixtures recomputed from their inputs.
     fn without_mlps(self, i: &TrainingInput) -> KeptActivations {
         let split = if i.sequence_parallel { i.tp } else { Count::ONE };
-        let input = element_bytes(i) * i.arch.hidden / split;
+        let input = i.element_bytes() * i.arch.hidden / split;
         KeptActivations { mlp: input.min(self.mlp), mixture: input.min(self.mixture), ..self }
     }
 

@@ -1,7 +1,7 @@
 //! One pipeline stage: its layers, and the memory that does not depend on recomputation.
 
 use super::kept::KeptActivations;
-use super::{LocalParams, MemoryBreakdown, element_bytes, embedding, logits};
+use super::{LocalParams, MemoryBreakdown, embedding, logits};
 use crate::arch::Architecture;
 use crate::constants::Constants;
 use crate::training::adapters::Adapters;
@@ -191,7 +191,7 @@ impl Sharded {
         let trained = self.trained;
         let weights = if keeps_gathered_weights(i) {
             // Shards in the format in which they are updated, and all weights in that of the GEMMs.
-            self.params * element_bytes(i) + self.weight_bytes(i) / optimizer
+            self.params * i.element_bytes() + self.weight_bytes(i) / optimizer
         } else {
             self.weight_bytes(i) / weights
         };
@@ -238,7 +238,7 @@ pub fn gathered_layer(i: &TrainingInput) -> f64 {
         return 0.0;
     }
     let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(Count::ONE));
-    layer * i.packed_bytes.unwrap_or(element_bytes(i))
+    layer * i.gathered_bytes()
 }
 
 /// Bytes of the gathered output layer and, if it is trained, of its gradient before the reduction, under full sharding,
@@ -249,7 +249,7 @@ pub fn gathered_head(i: &TrainingInput) -> f64 {
         return 0.0;
     }
     let trained = if i.adapters == Adapters::None { i.trained } else { 0.0 };
-    i.arch.hidden * i.arch.head_width() / i.tp * element_bytes(i) * (1.0 + trained)
+    i.arch.hidden * i.arch.head_width() / i.tp * i.element_bytes() * (1.0 + trained)
 }
 
 /// Memory of a stage other than activations.

@@ -3,7 +3,6 @@
 
 use super::TrainingInput;
 use super::layer::LayerTime;
-use crate::accelerator::Precision;
 use crate::constants::Constants;
 use crate::convolution::{Multiples, PlacedConvolution, Residual};
 use crate::roofline;
@@ -19,13 +18,8 @@ const ACTIVATION: (f64, f64) = (2.0, 3.0);
 /// Additional traffic of adding a block's input: one read forward, one write backward.
 const JOIN: (f64, f64) = (1.0, 1.0);
 
-/// Bytes of one element of an activation.
-fn element(i: &TrainingInput) -> f64 {
-    if matches!(i.precision, Precision::Fp32 | Precision::Tf32) { 4.0 } else { 2.0 }
-}
-
 fn convolution(i: &TrainingInput, c: &Constants, at: &PlacedConvolution, by: &Multiples) -> LayerTime {
-    let (shape, images, wide) = (&at.shape, i.micro, element(i));
+    let (shape, images, wide) = (&at.shape, i.micro, i.element_bytes());
     let taps = shape.kernel * shape.kernel;
     let pixels = images * shape.side * shape.side;
     let read = images * at.side_in * at.side_in * shape.channels_in * wide;
@@ -68,7 +62,7 @@ pub(super) fn mean(i: &TrainingInput, c: &Constants, network: &Residual) -> Laye
     let by = &network.multiples;
     network.visit(|at| sum = sum.plus(&convolution(i, c, &at, by).scaled(at.occurrences)));
     // The pooling after the stem reads the stem's output and writes a quarter of it, forward and backward.
-    let stem = by.activations * (network.image_size / 2.0).powi(2) * network.stem_width * i.micro * element(i);
+    let stem = by.activations * (network.image_size / 2.0).powi(2) * network.stem_width * i.micro * i.element_bytes();
     sum.elementwise += roofline::memory_seconds(&i.accelerator, c, 2.0 * 1.25 * stem);
     sum.scaled(1.0 / network.depth().max(1.0))
 }

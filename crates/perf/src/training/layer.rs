@@ -144,13 +144,15 @@ fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> PassTimes 
     let multiply = whole * flops / rate;
     // Bytes per score. Forward: written, softmax read and written on the lower half, dropout read and written with a
     // 1-byte mask, read again. Backward: gradient written, dropout, softmax (two reads, one write), three reads.
-    let (forward, backward) = if i.software.dropout { (11.0, 17.0) } else { (6.0, 12.0) };
+    let score = i.element_bytes();
+    let dropout = if i.software.dropout { 2.0 * score + 1.0 } else { 0.0 };
+    let (forward, backward) = (3.0 * score + dropout, 6.0 * score + dropout);
     let traffic = |bytes: f64| roofline::memory_seconds(&i.accelerator, c, bytes * scores);
     PassTimes { forward: multiply + traffic(forward), backward: 2.0 * multiply + traffic(backward), weights: 0.0 }
 }
 
-/// Format of operators that run in 16 bit even if layers use a narrower one: attention, the output layer. With a wider
-/// format of layers, the format of the layers.
+/// Format of operators that run in 16 bit even if layers use a narrower one: attention, the router, the output layer.
+/// With a wider format of layers, the format of the layers.
 pub fn attention_precision(i: &TrainingInput) -> Precision {
     match i.precision {
         wide @ (Precision::Fp32 | Precision::Tf32) => wide,
@@ -207,7 +209,8 @@ fn has_adapter(name: OpName, adapters: Adapters) -> bool {
 /// it reads the input once more, and reads and writes the output to add its own. The backward pass reads the output's
 /// gradient and the input for the two weight gradients, and adds to the input's gradient.
 fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &PassTimes) -> PassTimes {
-    let (input, output) = (2.0 * g.batch * g.m * g.k, 2.0 * g.batch * g.m * g.n);
+    let element = i.element_bytes();
+    let (input, output) = (element * g.batch * g.m * g.k, element * g.batch * g.m * g.n);
     let seconds = |bytes| roofline::memory_seconds(&i.accelerator, c, bytes) + 2.0 * c.kernel_gap;
     PassTimes {
         forward: plain.forward + seconds(input + 3.0 * output),
@@ -305,7 +308,7 @@ fn record_operators(
     for op in list.iter() {
         let (pair, class) = match op.work {
             Work::Gemm(g) => {
-                let p = if op.name == OpName::Router { Precision::Bf16 } else { precision };
+                let p = if op.name == OpName::Router { attention_precision(i) } else { precision };
                 let mut pair = if g.batch > 1.0 { grouped_pair(i, c, &g, p) } else { gemm_pair(i, c, &g, p) };
                 if has_adapter(op.name, i.adapters) {
                     pair = with_adapter(i, c, &g, &pair);
@@ -374,6 +377,8 @@ pub fn slice(i: &TrainingInput) -> Slice {
         ep: f64::from(i.ep),
         etp: f64::from(i.etp),
         imbalance: i.imbalance,
+        act_bytes: i.element_bytes(),
+        kv_bytes: i.element_bytes(),
         ..Slice::default()
     }
 }
@@ -392,7 +397,7 @@ pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mu
 /// Time of output layer and loss: never recomputed, and in the format of [`attention_precision`].
 pub(super) fn head(i: &TrainingInput, c: &Constants, sink: &mut impl OperatorSink) -> LayerTime {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
-    let list = ops::head(&i.arch, tokens, f64::from(i.tp), true);
+    let list = ops::head(&i.arch, tokens, f64::from(i.tp), i.element_bytes());
     record_operators(i, c, &list, attention_precision(i), Plan::NONE, sink)
 }
 

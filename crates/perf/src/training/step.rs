@@ -60,8 +60,8 @@ pub struct AccumulationTime {
     pub head: f64,
 }
 
-/// Time of accumulating gradients. A fused sum is read and written once, less the 2 bytes of the 16-bit result that the
-/// GEMM's traffic already includes. Fully sharded gradients are reduced instead, for which software copies them.
+/// Time of accumulating gradients. A fused sum is read and written once, less the bytes of the result that the GEMM's
+/// traffic already includes. Fully sharded gradients are reduced instead, for which software copies them.
 pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> AccumulationTime {
     if i.persistent_sharding() == Sharding::Zero3 {
         return shard_copies(i, c, local);
@@ -70,7 +70,7 @@ pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Ac
         return AccumulationTime::default();
     }
     let each = if i.software.fused_sums {
-        (2.0 * i.grad_bytes - 2.0).max(0.0)
+        (2.0 * i.grad_bytes - i.element_bytes()).max(0.0)
     } else {
         // Autograd adds to a 16-bit gradient (6 bytes), which is converted (2 + fp32), added (3 fp32) and cleared (2).
         10.0 + 4.0 * i.grad_bytes
@@ -83,20 +83,20 @@ pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Ac
 
 /// Time of the copies that the software makes of fully sharded weights and gradients. Each copy reads and writes memory.
 fn shard_copies(i: &TrainingInput, c: &Constants, local: &LocalParams) -> AccumulationTime {
-    let (gathered, reduced) = (i.packed_bytes.unwrap_or(2.0), i.reduced_bytes());
+    let (element, gathered, reduced) = (i.element_bytes(), i.gathered_bytes(), i.reduced_bytes());
     // Gradients that are reduced in the last micro-batch are added to the sums in all but the first, and the sums are
     // copied once.
     let (added, copied) = if i.software.deferred_reduction {
         let micros = i.micro_batches();
-        ((1.0 - 1.0 / micros) * (2.0 + 2.0 * reduced), 2.0 * reduced / micros)
+        ((1.0 - 1.0 / micros) * (element + 2.0 * reduced), 2.0 * reduced / micros)
     } else {
-        (0.0, 2.0 + reduced)
+        (0.0, element + reduced)
     };
     // Per weight, and per trained weight. Weights are gathered for the forward and for the backward pass.
     let [each, trained_each] = match i.software.shard_copies {
         // Copies on the streams of the collectives are part of these.
         ShardCopies::None | ShardCopies::Buckets => [0.0, added],
-        ShardCopies::Gradients => [0.0, 4.0 + added],
+        ShardCopies::Gradients => [0.0, 2.0 * element + added],
         ShardCopies::WeightsAndGradients => [4.0 * gathered, copied + added],
     };
     if each + trained_each <= 0.0 {

@@ -159,6 +159,37 @@ fn activations_in_32_bit_take_twice_the_bytes_of_those_in_16_bit() {
 }
 
 #[test]
+fn traffic_and_collectives_in_32_bit_take_twice_the_time_of_those_in_16_bit() {
+    let c = Constants::default();
+    let run = |precision| {
+        let i = TrainingInput {
+            arch: llama_70b(),
+            accelerators: 64.0,
+            tp: Count::new(8),
+            dp: Count::new(4),
+            pp: Count::new(2),
+            // One micro-batch, so that no gradients are accumulated.
+            global: 4.0,
+            sequence_parallel: true,
+            recompute: Recompute::None,
+            precision,
+            ..TrainingInput::default()
+        };
+        estimate(&i, &c)
+    };
+    let (wide, single, narrow) = (run(Precision::Tf32), run(Precision::Fp32), run(Precision::Bf16));
+    let twice = |wide: f64, narrow: f64| assert!((1.8..=2.0).contains(&(wide / narrow)), "{}", wide / narrow);
+    twice(wide.time.elementwise, narrow.time.elementwise);
+    twice(wide.time.tensor_parallel, narrow.time.tensor_parallel);
+    twice(wide.time.pipeline_transfer, narrow.time.pipeline_transfer);
+    assert_eq!(single.time.elementwise, wide.time.elementwise);
+    assert_eq!(single.time.tensor_parallel, wide.time.tensor_parallel);
+    // 8-bit layers have 16-bit activations.
+    assert_eq!(run(Precision::Fp8).time.tensor_parallel, narrow.time.tensor_parallel);
+    assert!(single.step_seconds > wide.step_seconds && wide.step_seconds > narrow.step_seconds);
+}
+
+#[test]
 fn stages_gather_fully_sharded_weights_once_a_step() {
     let c = Constants::default();
     let stages = TrainingInput {

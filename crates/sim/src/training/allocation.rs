@@ -105,7 +105,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
     let logits = if ends { memory::logits(s) + memory::gathered_head(s) } else { 0.0 };
     let states = closed.memory.weights + closed.memory.gradients + closed.memory.optimizer;
     let split = if s.sequence_parallel { s.tp } else { Count::ONE };
-    let gradient = 2.0 * s.micro * s.seq / s.cp.max(Count::ONE) * s.arch.hidden / split.max(Count::ONE);
+    let gradient = s.element_bytes() * s.micro * s.seq / s.cp.max(Count::ONE) * s.arch.hidden / split.max(Count::ONE);
     let gathered = 2.0 * memory::gathered_layer(s);
     let mut m = Stage { allocator: Allocator::default(), most: 0, in_pass: 0 };
     for _ in 0..STATES {

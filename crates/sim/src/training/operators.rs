@@ -79,7 +79,7 @@ pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
 #[must_use]
 pub fn head(i: &TrainingInput, c: &Constants) -> Vec<Operator> {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
-    let list = ops::head(&i.arch, tokens, f64::from(i.tp), true);
+    let list = ops::head(&i.arch, tokens, f64::from(i.tp), i.element_bytes());
     list.iter().map(|op| timed(i, c, op, layer::attention_precision(i), Plan::of(Recompute::None))).collect()
 }
 
