@@ -18,12 +18,8 @@ pub fn line(advice: &Advice) -> String {
         return format!("makes it run: {rule}{}; {} {after}", advice.text, advice.metric.label);
     }
     let change = units::relative(advice.before, advice.after);
-    let mut line =
-        format!("{change} {}: {}: {}; {before} → {after}", advice.metric.label, advice.rule.name, advice.text);
-    for (i, loss) in advice.latency_losses.iter().enumerate() {
-        let _ = write!(line, "{}{loss}", if i == 0 { "; but " } else { ", " });
-    }
-    line
+    let line = format!("{change} {}: {}: {}; {before} → {after}", advice.metric.label, advice.rule.name, advice.text);
+    line + &advice.objection().map_or_else(String::new, |but| format!("; {but}"))
 }
 
 /// Renders the verdict with its fixes, then all advice, with reasons and sources.

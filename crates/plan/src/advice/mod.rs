@@ -17,7 +17,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
-use atlas_core::sort;
+use atlas_core::{sort, units};
 use case::Case;
 use trial::Trial;
 
@@ -124,7 +124,7 @@ pub struct LatencyLoss {
 
 impl std::fmt::Display for LatencyLoss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} → {}", self.metric.label, self.metric.show(self.before), self.metric.show(self.after))
+        write!(f, "{} {}", self.metric.label, units::relative(self.before, self.after))
     }
 }
 
@@ -159,6 +159,13 @@ impl Advice {
     #[must_use]
     pub fn is_plain_fix(&self) -> bool {
         std::ptr::eq(self.rule, &raw const rules::MAKE_IT_FIT)
+    }
+
+    /// The latencies that become worse: `but TTFT +12 %, TPOT +8 %`. `None` if there are none.
+    #[must_use]
+    pub fn objection(&self) -> Option<String> {
+        let losses: Vec<String> = self.latency_losses.iter().map(LatencyLoss::to_string).collect();
+        (!losses.is_empty()).then(|| format!("but {}", losses.join(", ")))
     }
 }
 

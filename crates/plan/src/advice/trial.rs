@@ -3,6 +3,7 @@
 use super::{Advice, Changes, LatencyLoss, MIN_GAIN, Objective, Rule, gain};
 use crate::engine;
 use crate::estimate::{Estimate, Metric, MetricId, Verdict};
+use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use crate::search::Condition;
 use crate::search::optimize::default_conditions;
@@ -130,18 +131,48 @@ impl<'a> Trial<'a> {
             .collect()
     }
 
+    /// What is assumed of the drafts that changes introduce, unless their acceptance is stated.
+    fn assumed_acceptance(&self, changes: &Changes) -> Option<String> {
+        let stated = self.base.base.plan.serving.draft_acceptance;
+        let begins = changes.iter().any(|(knob, _)| *knob == Knob::DraftMethod) && stated.is_none();
+        let mut drafting = self.base.clone();
+        for (knob, setting) in changes.iter().filter(|_| begins) {
+            drafting.set(*knob, setting, self.parts).ok()?;
+        }
+        let drafts = drafting.drafts(&drafting.base);
+        let percent = |share: f64| (100.0 * share).round();
+        let further = match () {
+            () if drafts.tokens <= 1.0 => String::new(),
+            () if drafts.decline > 0.0 => format!(", {} % less at each further position", percent(drafts.decline)),
+            () => " at every position".to_owned(),
+        };
+        begins.then(|| {
+            let acceptance = percent(drafts.acceptance);
+            format!(" (assumes {acceptance} % acceptance{further}; set draft_acceptance and draft_decline)")
+        })
+    }
+
+    /// Value of a knob. A draft method that is not stated is none: the value of the knob is the one that drafts would
+    /// have.
+    fn present(&self, knob: Knob) -> Setting {
+        match knob {
+            Knob::DraftMethod if self.base.base.plan.serving.draft_method.is_none() => Setting::Choice("none".into()),
+            _ => self.base.get(knob),
+        }
+    }
+
     /// Describes changes: `tp 8 → 4, concurrency stays 128`.
     pub(super) fn words(&self, changes: &Changes) -> String {
         let mut words = String::new();
         for (knob, setting) in changes {
             let comma = if words.is_empty() { "" } else { ", " };
-            let (name, now) = (knob.name(), self.base.get(*knob));
+            let (name, now) = (knob.name(), self.present(*knob));
             // The knob has a derived default that would change, so it is pinned.
             let turned =
                 if now == *setting { format!("{name} stays {now}") } else { format!("{name} {now} → {setting}") };
             words.push_str(&format!("{comma}{turned}"));
         }
-        words
+        words + &self.assumed_acceptance(changes).unwrap_or_default()
     }
 }
 
@@ -210,6 +241,27 @@ mod tests {
             }
         }
         assert!(stated > 0);
+    }
+
+    #[test]
+    fn a_draft_method_that_is_not_stated_is_none() {
+        for (workload, method) in [("llama3.1-70b-serve", "eagle3"), ("deepseek-v3-serve", "mtp")] {
+            let all = advice("h200-sxm-8", workload, &["concurrency=8"]);
+            let drafts = all.iter().find(|advice| advice.text.contains("draft_tokens 0")).unwrap();
+            assert!(drafts.text.contains(&format!("draft_method none → {method}")), "{}", drafts.text);
+            assert!(drafts.text.contains(" % acceptance, "), "{}", drafts.text);
+        }
+        let stated = advice("h200-sxm-8", "llama3.1-70b-serve", &["concurrency=8", "draft_acceptance=0.8"]);
+        assert!(!stated.iter().any(|advice| advice.text.contains("acceptance")));
+    }
+
+    #[test]
+    fn latencies_that_become_worse_are_listed_in_one_line() {
+        let all = advice("h100-sxm-8", "llama3.1-8b-serve", &[]);
+        let more = all.iter().find(|advice| advice.latency_losses.len() == 2).unwrap();
+        let objection = more.objection().unwrap();
+        assert!(objection.starts_with("but TTFT +") && objection.contains(" %, TPOT +"), "{objection}");
+        assert_eq!(objection.matches("but").count(), 1);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub fn table(all: &[(&str, &Advice)], targets: bool) -> Grid {
         } else {
             Cell::figure(units::relative(1.0, 1.0 + advice.gain), advice.gain)
         };
-        let losses: String = advice.latency_losses.iter().map(|loss| format!("; but {loss}")).collect();
+        let losses = advice.objection().map_or_else(String::new, |but| format!("; {but}"));
         let own = [
             Cell::text(advice.text.clone() + &losses),
             gain,

@@ -71,8 +71,8 @@ fn lines(advice: &Advice, width: usize) -> Vec<Line> {
     let head = wrap(&advice.text, width.saturating_sub(usize::from(GAIN)).max(8));
     let line = |(nth, text)| if nth == 0 { Line::Head(text) } else { Line::More(text) };
     let mut lines: Vec<Line> = head.into_iter().enumerate().map(line).collect();
-    for loss in &advice.latency_losses {
-        lines.extend(wrap(&format!("but {loss}"), width).into_iter().map(Line::More));
+    if let Some(but) = advice.objection() {
+        lines.extend(wrap(&but, width).into_iter().map(Line::More));
     }
     let reason = format!("{}: {}", advice.rule.name, advice.rule.reason);
     lines.extend(wrap(&reason, width).into_iter().map(Line::Reason));
@@ -108,7 +108,7 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
 #[must_use]
 fn text_here(app: &App) -> Option<String> {
     let advice = app.advice_shown().get(app.view_row).copied()?;
-    let losses: String = advice.latency_losses.iter().map(|loss| format!("; but {loss}")).collect();
+    let losses = advice.objection().map_or_else(String::new, |but| format!("; {but}"));
     Some(format!("{}: {} ({}; {}{losses})", advice.rule.name, advice.text, gain(advice), figures(advice)))
 }
 

@@ -161,8 +161,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     serving(
         "use speculative decoding (MTP or EAGLE)",
-        "at small batch, verifying a few draft tokens costs little more than decoding one; the acceptance rate is \
-         assumed",
+        "until compute limits a step, verifying a few draft tokens costs little more than decoding one",
         "DeepSeek-V3, arXiv 2412.19437, section 5.4.3 (MTP); Li et al., EAGLE-3, arXiv 2503.01840",
         |case, out| {
             if case.number(Knob::DraftTokens) != 0.0 {
