@@ -13,6 +13,12 @@ pub(super) const DRAFT_PARAMS_B: f64 = 1.0;
 const ACCEPTANCE: f64 = 0.7;
 /// Default acceptance probability of n-gram lookup, for free text. Edits and quotations are far more repetitive.
 const NGRAM_ACCEPTANCE: f64 = 0.3;
+/// Default share by which the acceptance of EAGLE-3 falls from one position to the next: hardly, since it is trained on
+/// its own outputs (arXiv 2503.01840, figure 7, from memory).
+const EAGLE_DECLINE: f64 = 0.02;
+/// The same for layers that predict one further token, which then draft all positions: as published for DeepSeek-V3 in
+/// the catalog.
+const MTP_DECLINE: f64 = 0.2;
 /// Vocabulary of the output layer of a trained draft layer (arXiv 2503.01840: the 32,000 most frequent tokens).
 const DRAFT_VOCABULARY: f64 = 32_000.0;
 
@@ -24,11 +30,16 @@ impl Scenario {
         let stated = &phase.plan.serving;
         let published =
             stated.draft_method.and_then(|method| self.published_drafts.iter().find(|d| d.method == method));
-        let usual = if stated.draft_method == Some(DraftMethod::Ngram) { NGRAM_ACCEPTANCE } else { ACCEPTANCE };
+        let (acceptance, decline) = match stated.draft_method {
+            Some(DraftMethod::Ngram) => (NGRAM_ACCEPTANCE, 0.0),
+            Some(DraftMethod::Eagle3) => (ACCEPTANCE, EAGLE_DECLINE),
+            Some(DraftMethod::Mtp) => (ACCEPTANCE, MTP_DECLINE),
+            Some(DraftMethod::DraftModel) | None => (ACCEPTANCE, 0.0),
+        };
         Speculation {
             tokens: stated.draft_tokens.unwrap_or(Count::ZERO),
-            acceptance: stated.draft_acceptance.or(published.map(|d| d.acceptance)).unwrap_or(usual),
-            decline: stated.draft_decline.or(published.map(|d| d.decline)).unwrap_or(0.0),
+            acceptance: stated.draft_acceptance.or(published.map(|d| d.acceptance)).unwrap_or(acceptance),
+            decline: stated.draft_decline.or(published.map(|d| d.decline)).unwrap_or(decline),
             max_batch: stated.draft_max_batch,
             draft_layers: self.model.as_ref().map_or(0.0, |model| layers(model, stated.draft_method)),
             draft_head: self.model.as_ref().map_or(0.0, |model| head(model, stated.draft_method)),
@@ -102,11 +113,13 @@ fn weights(model: &Architecture, method: Option<DraftMethod>, params_b: f64, lay
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use super::{EAGLE_DECLINE, MTP_DECLINE};
     use crate::engine::estimate;
     use crate::estimate::{MemoryPart, TimePart};
     use crate::knob::{Knob, KnobValues as _, Overrides, assignment};
     use crate::scenario::Scenario;
     use crate::testing;
+    use atlas_perf::serving::speculative::tokens_per_step;
 
     /// The scenario of a workload on eight H200 with the stated knobs.
     fn scenario(workload: &str, set: &[&str]) -> Scenario {
@@ -123,6 +136,26 @@ mod tests {
         assert_eq!(limit(&with(&["software=sglang@0.5.10", "max_num_seqs=256"])), "256");
         assert_eq!(limit(&["software=sglang@0.5.10"]), "2048");
         assert_eq!(limit(&with(&["software=vllm@0.11"])), limit(&["software=vllm@0.11"]));
+    }
+
+    #[test]
+    fn acceptance_declines_with_the_position_by_default() {
+        let drafts = |workload: &str, method: &str| {
+            let scenario = scenario(workload, &["draft_tokens=3", method]);
+            scenario.drafts(&scenario.base)
+        };
+        // vLLM expects 2.811 tokens a step on MT-Bench (examples/offline_inference/spec_decode.py of 0.11.0).
+        let eagle = drafts("llama3.1-8b-serve", "draft_method=eagle3");
+        let tokens = tokens_per_step(&eagle);
+        assert!((tokens / 2.811 - 1.0).abs() < 0.05, "{tokens}");
+        // No model-specific values.
+        let (eagle, mtp) = (
+            drafts("llama3.1-8b-serve:model=qwen2.5-7b", "draft_method=eagle3"),
+            drafts("llama3.1-8b-serve:model=qwen2.5-7b", "draft_method=mtp"),
+        );
+        assert_eq!((eagle.decline, mtp.decline), (EAGLE_DECLINE, MTP_DECLINE));
+        assert!(tokens_per_step(&mtp) < tokens_per_step(&eagle));
+        assert_eq!(drafts("llama3.1-8b-serve", "draft_method=draft-model").decline, 0.0);
     }
 
     #[test]
