@@ -9,7 +9,7 @@ use super::{output, pick};
 use atlas_plan::advice;
 use atlas_plan::advice::{Objective, fit};
 use atlas_plan::engine;
-use atlas_report::{advice as described, serialized};
+use atlas_report::{advice as described, to_json};
 
 /// Recommend changes.
 #[derive(Debug, clap::Args)]
@@ -84,7 +84,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
                 fixes: fit.as_ref().map_or_else(Vec::new, |fit| described::rows(&fit.fixes)),
                 advice: described::rows(&all),
             };
-            output::print(&serialized(&answer, false)?)?;
+            output::print(&to_json(&answer)?)?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use atlas_assistant::offline::{self, Context, EXAMPLES, Refusal};
 use atlas_config::library::Library;
 use atlas_plan::scenario::Parts;
 use atlas_plan::search::Gauge;
-use atlas_report::serialized;
+use atlas_report::to_json;
 
 /// Answer a question in plain English.
 #[derive(Debug, clap::Args)]
@@ -85,7 +85,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let reply: offline::Reply = reply?;
     match args.format {
         Format::Table => output::print(&globals.charset().write(&reply.text(output::width())))?,
-        Format::Json => output::print(&serialized(&reply, false)?)?,
+        Format::Json => output::print(&to_json(&reply)?)?,
     }
     if gauge.cancelled() {
         output::write_stderr("interrupted: the answer covers only what was computed so far");

@@ -15,7 +15,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::break_even::{Point, break_even_utilization, curve};
 use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
 use atlas_report::table::{Table, right};
-use atlas_report::{Format, csv, serialized};
+use atlas_report::{Format, csv, to_json, to_yaml};
 
 /// Compare renting with owning: the cost of a productive hour, by utilization.
 #[derive(Debug, clap::Args)]
@@ -66,8 +66,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     match args.format {
         Format::Table => output::print(&described(&points, &start, &plot, globals.charset()))?,
         Format::Csv => output::print(&csv_of(&points, &start))?,
-        Format::Json => output::print(&serialized(&document(&points, &start, &args), false)?)?,
-        Format::Yaml => output::print(&serialized(&document(&points, &start, &args), true)?)?,
+        Format::Json => output::print(&to_json(&document(&points, &start, &args))?)?,
+        Format::Yaml => output::print(&to_yaml(&document(&points, &start, &args))?)?,
     }
     if let Some(path) = &args.svg {
         let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::standalone);

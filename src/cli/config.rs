@@ -20,8 +20,8 @@ use atlas_legacy::exchange::experiment::{Experiment, Resolved, Selection};
 use atlas_plan::engine;
 use atlas_plan::estimate::Verdict;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_report::serialized;
 use atlas_report::table::{Table, left};
+use atlas_report::to_json;
 
 /// Show or export an experiment's configuration.
 #[derive(Debug, clap::Args)]
@@ -177,7 +177,7 @@ fn show(args: &ShowArgs, globals: &Globals) -> color_eyre::Result<()> {
     let text = match args.format {
         Format::Table => globals.charset().write(&table(&experiment, &resolved)).into_owned(),
         Format::Yaml => yaml(&experiment, &resolved),
-        Format::Json => serialized(&document(&experiment, &resolved), false)?,
+        Format::Json => to_json(&document(&experiment, &resolved))?,
     };
     output::print(&text)?;
     print_problems(&problems)

@@ -8,7 +8,7 @@ use super::{output, pick};
 use atlas_evidence::support;
 use atlas_plan::estimate::standing::is_available;
 use atlas_plan::{engine, explain};
-use atlas_report::{evidence, explanation, serialized};
+use atlas_report::{evidence, explanation, to_json};
 
 /// Show how a metric is computed.
 #[derive(Debug, clap::Args)]
@@ -77,7 +77,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             let text = text + "\n" + &evidence::render(&supports, output::width());
             output::print(&globals.charset().write(&text))?;
         }
-        Format::Json => output::print(&serialized(&Derivation { tree: &tree, evidence: &supports }, false)?)?,
+        Format::Json => output::print(&to_json(&Derivation { tree: &tree, evidence: &supports })?)?,
     }
     Ok(())
 }

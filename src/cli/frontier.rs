@@ -18,7 +18,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::frontier::{Point, frontier};
 use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
 use atlas_report::table::{Align, Table};
-use atlas_report::{Format, csv, serialized};
+use atlas_report::{Format, csv, to_json, to_yaml};
 
 /// Plot throughput against interactivity as concurrency grows.
 #[derive(Debug, clap::Args)]
@@ -78,8 +78,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     match args.format {
         Format::Table => output::print(&described(&curves, &plot, globals.charset()))?,
         Format::Csv => output::print(&csv_of(&curves))?,
-        Format::Json => output::print(&serialized(&document(&curves, &args.workload), false)?)?,
-        Format::Yaml => output::print(&serialized(&document(&curves, &args.workload), true)?)?,
+        Format::Json => output::print(&to_json(&document(&curves, &args.workload))?)?,
+        Format::Yaml => output::print(&to_yaml(&document(&curves, &args.workload))?)?,
     }
     if let Some(path) = &args.svg {
         let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::standalone);

@@ -9,7 +9,7 @@ use atlas_cluster::history::{Entry, EntryKind, Filter, Store, chain, moment};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_report::table::{Table, left};
-use atlas_report::{Format, csv, serialized};
+use atlas_report::{Format, csv, serialized, to_json};
 use color_eyre::eyre::eyre;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -338,7 +338,7 @@ fn export(entries: &[Entry], out: Option<&std::path::Path>) -> color_eyre::Resul
     let text = match ending.as_str() {
         "csv" => csv_of(entries),
         "jsonl" | "ndjson" => lines()?,
-        "json" => serialized(&entries, false)?,
+        "json" => to_json(&entries)?,
         _ => {
             let problem = format!("--out: found \".{ending}\", expected .json, .jsonl or .csv");
             return Err(Failure::usage([problem]).into());

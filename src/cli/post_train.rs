@@ -15,7 +15,7 @@ use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::post_training::{Step, StepOptions, step};
 use atlas_plan::scenario::Parts;
 use atlas_report::table::{Table, left, right};
-use atlas_report::{Format, csv, serialized};
+use atlas_report::{Format, csv, to_json, to_yaml};
 
 /// What is trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -129,8 +129,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     match args.format {
         Format::Table => output::print(&globals.charset().write(&described(&step, &options)))?,
         Format::Csv => output::print(&csv_of(&step))?,
-        Format::Json => output::print(&serialized(&document(&step, args, &rollout.workload.name), false)?)?,
-        Format::Yaml => output::print(&serialized(&document(&step, args, &rollout.workload.name), true)?)?,
+        Format::Json => output::print(&to_json(&document(&step, args, &rollout.workload.name))?)?,
+        Format::Yaml => output::print(&to_yaml(&document(&step, args, &rollout.workload.name))?)?,
     }
     Ok(())
 }

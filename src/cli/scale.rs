@@ -18,7 +18,7 @@ use atlas_plan::simulation::{Options, RunsProgress};
 use atlas_report::chart::{drawing, png, svg, text};
 use atlas_report::simulation::plots::Chart;
 use atlas_report::simulation::scale as described;
-use atlas_report::{Format, serialized};
+use atlas_report::{Format, to_json, to_yaml};
 use atlas_sim::scaling::Work;
 
 /// Show strong and weak scaling over nodes.
@@ -174,8 +174,8 @@ fn print(args: &Args, name: &str, curves: &[Curve], charset: Charset) -> color_e
             output::print(&charset.write(&text))?;
         }
         Format::Csv => output::print(&described::csv_of(curves))?,
-        Format::Json => output::print(&serialized(&described::document(name, curves), false)?)?,
-        Format::Yaml => output::print(&serialized(&described::document(name, curves), true)?)?,
+        Format::Json => output::print(&to_json(&described::document(name, curves))?)?,
+        Format::Yaml => output::print(&to_yaml(&described::document(name, curves))?)?,
     }
     Ok(())
 }

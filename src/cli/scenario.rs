@@ -26,7 +26,7 @@ use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_report::dashboard::{Pair, estimate, scenario as exported};
 use atlas_report::table::{Align, Table, left};
-use atlas_report::{Format, csv, serialized};
+use atlas_report::{Format, csv, serialized, to_json, to_yaml};
 
 /// Import or export scenarios of the predecessor dashboard.
 #[derive(Debug, clap::Args)]
@@ -211,7 +211,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
         return Err(Failure::from(only).into());
     }
     let Some(out) = &args.out else {
-        return Ok(output::print(&serialized(&json!({"targets": targets, "workloads": workloads}), true)?)?);
+        return Ok(output::print(&to_yaml(&json!({"targets": targets, "workloads": workloads}))?)?);
     };
     let files = [("targets.yaml", targets), ("workloads.yaml", workloads)];
     let files = files.into_iter().filter(|(_, entries)| !entries.is_empty());
@@ -220,7 +220,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
         save::refuse_existing(files.iter().map(|(path, _)| path.as_path()), save::FORCE_OR_OTHER_DIRECTORY)?;
     }
     for (path, entries) in files {
-        save::write(&path, serialized(&entries, true)?)?;
+        save::write(&path, to_yaml(&entries)?)?;
         write_stderr(&format!("wrote {}: {} entries", path.display(), entries.len()));
     }
     Ok(())
@@ -284,8 +284,8 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
         })
         .collect();
     let text = match all.len() {
-        1 => serialized(&all.remove(0), false)?,
-        _ => serialized(&document(all), false)?,
+        1 => to_json(&all.remove(0))?,
+        _ => to_json(&document(all))?,
     };
     match &args.out {
         None => output::print(&text)?,

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::output::{self, write_stderr};
 use super::save;
-use atlas_report::serialized;
+use atlas_report::to_json;
 
 /// Print the JSON Schema of a document type.
 #[derive(Debug, clap::Args)]
@@ -105,13 +105,13 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
         save::create_directory(out)?;
         for document in Document::value_variants() {
             let path = out.join(format!("{}.schema.json", document.name()));
-            let text = serialized(&document.schema(), false)?;
+            let text = to_json(&document.schema())?;
             save::write(&path, &text)?;
         }
         write_stderr(&format!("wrote {} schemas to {}", Document::value_variants().len(), out.display()));
     }
     if let Some(document) = args.document {
-        output::print(&serialized(&document.schema(), false)?)?;
+        output::print(&to_json(&document.schema())?)?;
     }
     Ok(())
 }

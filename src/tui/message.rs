@@ -36,7 +36,14 @@ pub enum Message {
     /// An effect failed; the text says why.
     Failed(String),
     /// A view was not exported: the reason, and whether it is only that the file exists.
-    NotExported(Box<Export>, String, bool),
+    NotExported {
+        /// The dialog.
+        dialog: Box<Export>,
+        /// Why nothing was written.
+        why: String,
+        /// Whether the file exists.
+        exists: bool,
+    },
     /// A timer expired.
     Expired(Timer),
     /// Progress of a work order, by its serial number.

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table, left, right};
-use super::{ReportError, csv, optimum, serialized};
+use super::{ReportError, csv, optimum, to_json, to_yaml};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::sort;
@@ -219,11 +219,8 @@ impl Comparison {
         let mut table = Table::new(head);
         for &i in places {
             let Some(column) = self.columns.get(i) else { continue };
-            let accelerators = column.answer.as_ref().map_or(f64::NAN, |(scenario, _)| scenario.accelerators());
-            let mut cells = vec![
-                column.target.clone(),
-                if accelerators.is_nan() { String::new() } else { accelerators.to_string() },
-            ];
+            let accelerators = column.answer.as_ref().map(|(scenario, _)| scenario.accelerators().to_string());
+            let mut cells = vec![column.target.clone(), accelerators.unwrap_or_default()];
             cells.extend(telling.iter().map(|line| {
                 self.format_value(line, i).map_or_else(String::new, |shown| format!("{shown}{}", line.mark(i)))
             }));
@@ -293,12 +290,12 @@ impl Comparison {
 
     /// Returns the comparison as JSON.
     pub fn json(&self) -> Result<String, ReportError> {
-        serialized(&self.document(), false)
+        to_json(&self.document())
     }
 
     /// Returns the comparison as YAML.
     pub fn yaml(&self) -> Result<String, ReportError> {
-        serialized(&self.document(), true)
+        to_yaml(&self.document())
     }
 
     /// Returns the comparison as a JSON value.

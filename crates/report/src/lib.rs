@@ -57,9 +57,22 @@ pub enum ReportError {
 
 /// Serializes a value as pretty-printed JSON or as YAML.
 pub fn serialized(value: &impl Serialize, yaml: bool) -> Result<String, ReportError> {
-    if yaml {
-        return Ok(serde_yaml::to_string(value)?);
-    }
+    if yaml { to_yaml(value) } else { to_json(value) }
+}
+
+/// Formats a value as YAML.
+///
+/// # Errors
+/// If the value cannot be serialized.
+pub fn to_yaml(value: &impl Serialize) -> Result<String, ReportError> {
+    Ok(serde_yaml::to_string(value)?)
+}
+
+/// Formats a value as JSON with a final line break.
+///
+/// # Errors
+/// If the value cannot be serialized.
+pub fn to_json(value: &impl Serialize) -> Result<String, ReportError> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(text)

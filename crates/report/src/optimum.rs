@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, Table, left, right, wrap};
-use super::{ReportError, csv, serialized};
+use super::{ReportError, csv, to_json, to_yaml};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::estimate::standing::is_available;
@@ -271,7 +271,7 @@ fn grouped(count: u128) -> String {
 /// # Errors
 /// Serialization of a search result is not expected to fail.
 pub fn json(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportError> {
-    serialized(&document(problem, found), false)
+    to_json(&document(problem, found))
 }
 
 /// Returns the result as YAML.
@@ -279,7 +279,7 @@ pub fn json(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportErro
 /// # Errors
 /// Serialization of a search result is not expected to fail.
 pub fn yaml(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportError> {
-    serialized(&document(problem, found), true)
+    to_yaml(&document(problem, found))
 }
 
 fn document(problem: &Problem<'_>, found: &Optimum) -> Value {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::read::Entry;
 use super::table::{Align, Table, left, right};
-use super::{Format, ReportError, csv, serialized};
+use super::{Format, ReportError, csv, to_json, to_yaml};
 
 /// Means over the runs of one (target, workload, track), rounded as the predecessor does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,8 +65,8 @@ impl Summary {
     pub fn write(&self, format: Format) -> Result<String, ReportError> {
         match format {
             Format::Table => Ok(self.table()),
-            Format::Json => serialized(self, false),
-            Format::Yaml => serialized(self, true),
+            Format::Json => to_json(self),
+            Format::Yaml => to_yaml(self),
             Format::Csv => Ok(self.csv()),
         }
     }

@@ -16,7 +16,7 @@ use atlas_assistant::offline::Context;
 use atlas_core::escape;
 use atlas_document::sources::read_text;
 use atlas_plan::search::Gauge;
-use atlas_report::serialized;
+use atlas_report::to_json;
 
 /// JSON form of the answer.
 #[derive(Serialize)]
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, question: &str, context: &Context<'_>) -> color_e
         figures: &marks,
         conversation: &conversation,
     };
-    output::print(&serialized(&answer, false)?)?;
+    output::print(&to_json(&answer)?)?;
     Ok(())
 }
 

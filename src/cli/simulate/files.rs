@@ -8,8 +8,8 @@ use crate::cli::output::write_stderr;
 use crate::cli::save;
 use atlas_core::escape::file_name;
 use atlas_report::chart::{png, svg};
-use atlas_report::serialized;
 use atlas_report::simulation::plots::Chart;
+use atlas_report::to_json;
 
 /// A directory for result files.
 pub(in crate::cli) struct Folder {
@@ -41,7 +41,7 @@ impl Folder {
 
     /// Writes a JSON document.
     pub(in crate::cli) fn json(&mut self, name: &str, document: &Value) -> color_eyre::Result<()> {
-        self.text(name, &serialized(document, false)?)
+        self.text(name, &to_json(document)?)
     }
 
     /// Writes a chart as SVG and PNG, unless it is empty.

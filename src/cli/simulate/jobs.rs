@@ -21,7 +21,7 @@ use atlas_plan::simulation::jobs::Job;
 use atlas_plan::simulation::words::Span;
 use atlas_plan::simulation::{Measured, Options, Plan, Problems, RunsProgress, run as simulated};
 use atlas_report::simulation::jobs as report;
-use atlas_report::{Format, serialized};
+use atlas_report::{Format, to_json, to_yaml};
 use atlas_sim::cluster;
 use atlas_sim::cluster::{Fabric, Scheduler, Traffic};
 
@@ -120,8 +120,8 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         Format::Table => {
             output::print(&globals.charset().write(&report::render(jobs, input.accelerators, &sizes, &out)))?;
         }
-        Format::Json => output::print(&serialized(&document, false)?)?,
-        Format::Yaml => output::print(&serialized(&document, true)?)?,
+        Format::Json => output::print(&to_json(&document)?)?,
+        Format::Yaml => output::print(&to_yaml(&document)?)?,
         Format::Csv => output::print(&report::csv_of(jobs, &sizes, &out))?,
     }
     if let Some(place) = &args.out {

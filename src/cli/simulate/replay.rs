@@ -11,7 +11,7 @@ use atlas_plan::engine::datasheet;
 use atlas_plan::scenario::Machine;
 use atlas_plan::simulation::replay::{Answer, Hardware, answer};
 use atlas_report::simulation::replay as report;
-use atlas_report::{Format, serialized};
+use atlas_report::{Format, to_json, to_yaml};
 use color_eyre::eyre::eyre;
 
 use super::Args;
@@ -38,8 +38,8 @@ pub(super) fn run(path: &Path, args: &Args, library: &Library, globals: &Globals
     let document = report::document(&label, &trace, &answers);
     match args.format {
         Format::Table => output::print(&globals.charset().write(&report::render(&label, &trace, &answers)))?,
-        Format::Json => output::print(&serialized(&document, false)?)?,
-        Format::Yaml => output::print(&serialized(&document, true)?)?,
+        Format::Json => output::print(&to_json(&document)?)?,
+        Format::Yaml => output::print(&to_yaml(&document)?)?,
         Format::Csv => output::print(&report::csv_of(&answers))?,
     }
     if let Some(place) = &args.out {

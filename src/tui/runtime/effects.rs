@@ -70,14 +70,17 @@ pub(in crate::tui) fn write_view(app: &App, dialog: Box<Export>) -> Message {
     let path = dialog.path();
     if path.exists() && !dialog.overwrite {
         let why = format!("{} already exists; press Enter again to overwrite it", path.display());
-        return Message::NotExported(dialog, why, true);
+        return Message::NotExported { dialog, why, exists: true };
     }
     let Some(document) = export::document(app, &now()) else {
         return Message::Failed("nothing to export: no estimate".to_owned());
     };
     match files::write(&path, document.write(dialog.kind())) {
         Ok(()) => Message::Done(format!("wrote {}", path.display())),
-        Err(error) => Message::NotExported(dialog, format!("cannot write to {}: {error}", path.display()), false),
+        Err(error) => {
+            let why = format!("cannot write to {}: {error}", path.display());
+            Message::NotExported { dialog, why, exists: false }
+        }
     }
 }
 

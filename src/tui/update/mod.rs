@@ -54,7 +54,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         Message::Measured(rows, problems) => app.measured.read(rows, problems),
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
-        Message::NotExported(dialog, why, exists) => export::reopen_with_error(app, *dialog, why, exists),
+        Message::NotExported { dialog, why, exists } => export::reopen_with_error(app, *dialog, why, exists),
         Message::Expired(timer) => expired(app, timer, &mut effects),
         Message::Progress(serial, progress) => work::progressed(app, serial, progress),
         Message::WorkFinished(serial, product) => work::handle_result(app, serial, product, &mut effects),

@@ -26,19 +26,15 @@ struct Document {
     nodes: Option<IgnoredAny>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Event {
-    #[serde(default)]
     cat: String,
-    #[serde(default)]
     name: String,
-    #[serde(default)]
+    /// Start, µs.
     ts: f64,
-    #[serde(default)]
+    /// Duration, µs.
     dur: f64,
-    #[serde(default)]
     tid: Value,
-    #[serde(default)]
     args: BTreeMap<String, Value>,
 }
 
@@ -60,7 +56,7 @@ impl<'de> Deserialize<'de> for Events {
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Events, A::Error> {
                 let mut out = Events::default();
                 while let Some(Lenient(event)) = list.next_element()? {
-                    let Some(event) = event.filter(|event| event.ts.is_finite() && event.dur >= 0.0) else { continue };
+                    let Some(event) = event.filter(|event| event.dur >= 0.0) else { continue };
                     match event.cat.as_str() {
                         "kernel" | "Kernel" | "gpu_memcpy" | "gpu_memset" => out.device.push(event),
                         "user_annotation" | "gpu_user_annotation" if event.name.starts_with("ProfilerStep") => {
@@ -88,19 +84,12 @@ impl<'de> Deserialize<'de> for Lenient {
                 f.write_str("an event")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Lenient, A::Error> {
-                let mut event = Event {
-                    cat: String::new(),
-                    name: String::new(),
-                    ts: f64::NAN,
-                    dur: 0.0,
-                    tid: Value::Null,
-                    args: BTreeMap::new(),
-                };
+                let (mut event, mut begin) = (Event::default(), None);
                 while let Some(key) = map.next_key::<String>()? {
                     match key.as_str() {
                         "cat" => event.cat = text(map.next_value()?),
                         "name" => event.name = text(map.next_value()?),
-                        "ts" => event.ts = number(&map.next_value()?).unwrap_or(f64::NAN),
+                        "ts" => begin = number(&map.next_value()?),
                         "dur" => event.dur = number(&map.next_value()?).unwrap_or(0.0),
                         "tid" => event.tid = map.next_value()?,
                         "args" => {
@@ -111,7 +100,7 @@ impl<'de> Deserialize<'de> for Lenient {
                         _ => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
-                Ok(Lenient(Some(event)))
+                Ok(Lenient(begin.map(|ts| Event { ts, ..event })))
             }
         }
         deserializer.deserialize_map(Fields)

@@ -250,10 +250,18 @@ pub struct Grid {
 /// A point of a [`Grid`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
-    /// Value of the metric; NaN if the point has none.
-    pub value: f64,
+    /// Value of the metric; `None` if it is not known or not finite.
+    pub value: Option<f64>,
     /// Whether the scenario can run and meets the constraints.
     pub feasible: bool,
+}
+
+impl Cell {
+    /// Value of the metric, if the scenario can run and meets the constraints.
+    #[must_use]
+    pub fn feasible_value(&self) -> Option<f64> {
+        self.value.filter(|_| self.feasible)
+    }
 }
 
 impl Sweep {
@@ -265,7 +273,7 @@ impl Sweep {
     /// If there are too many points, or a worker panicked.
     pub fn grids(&self, metric: &'static Metric, gauge: &Gauge) -> io::Result<Vec<Grid>> {
         let size = usize::try_from(self.space.size()).map_err(io::Error::other)?;
-        let empty = Cell { value: f64::NAN, feasible: false };
+        let empty = Cell { value: None, feasible: false };
         let grid = |(_, scenario): &(Parts, Scenario)| Grid { cells: vec![empty; size], here: self.place(scenario) };
         let mut grids: Vec<Grid> = self.contenders.iter().map(grid).collect();
         let every = Sweep { conditions: Vec::new(), ..self.clone() };
@@ -274,7 +282,8 @@ impl Sweep {
             let feasible = super::condition::fits(row.estimate) && self.conditions.iter().all(met);
             let axes = self.space.axes().iter().zip(row.digits);
             let point = axes.fold(0, |point, (axis, digit)| point * axis.values.len() + digit);
-            described.push((row.contender, point, Cell { value: (metric.get)(row.estimate, row.scenario), feasible }));
+            let value = Some((metric.get)(row.estimate, row.scenario)).filter(|value| value.is_finite());
+            described.push((row.contender, point, Cell { value, feasible }));
         };
         every.run(0..u64::MAX, gauge, fill, |block: Block<Vec<_>>| {
             for (contender, point, cell) in block.described {
@@ -426,7 +435,7 @@ mod tests {
         let here = grid.here.unwrap();
         assert_eq!(here, 1);
         let unscheduled = estimate(&scenario).total.tokens_per_sec;
-        assert_eq!(grid.cells[here].value.to_bits(), unscheduled.to_bits());
+        assert_eq!(grid.cells[here].value.map(f64::to_bits), Some(unscheduled.to_bits()));
     }
 
     #[test]
@@ -439,8 +448,8 @@ mod tests {
         let axis = Axis { knob: Knob::Fabric, values: own.iter().cloned().map(Setting::Choice).collect() };
         sweep.space = Space::of(vec![axis]).unwrap();
         let grids = sweep.grids(super::super::figure::named("throughput").unwrap(), &Gauge::default()).unwrap();
-        assert!(grids[0].cells.iter().all(|cell| cell.feasible && cell.value > 0.0));
-        assert!(!grids[1].cells[foreign].feasible && grids[1].cells[foreign].value.is_nan());
+        assert!(grids[0].cells.iter().all(|cell| cell.feasible_value() > Some(0.0)));
+        assert!(!grids[1].cells[foreign].feasible && grids[1].cells[foreign].value.is_none());
         assert_eq!(grids[1].cells.len(), own.len());
     }
 }

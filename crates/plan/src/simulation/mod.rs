@@ -106,6 +106,21 @@ pub struct Outcome {
     pub cancelled: bool,
 }
 
+impl Outcome {
+    /// A metric by name; `None` if this kind of simulation does not have it.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.spec.name == name)
+    }
+
+    /// Mean tokens per second over all runs: of a serving simulation without its ends.
+    #[must_use]
+    pub fn tokens_per_sec(&self) -> Option<f64> {
+        let figure = self.figure("steady_tokens_per_sec").or_else(|| self.figure("tokens_per_sec"))?;
+        Some(figure.interval().mean)
+    }
+}
+
 /// Cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cost {
@@ -122,14 +137,13 @@ impl Cost {
     /// Cost at the simulated throughput; `None` if no price is known or the throughput is 0.
     #[must_use]
     pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Cost> {
-        let figure = |name: &str| outcome.figures.iter().find(|figure| figure.spec.name == name);
         // With autoscaling, only the replicas that run are paid for.
-        let running = match (&plan.work, figure("replicas")) {
+        let running = match (&plan.work, outcome.figure("replicas")) {
             (plan::Work::Serving(work), Some(replicas)) => replicas.interval().mean / work.held,
             _ => 1.0,
         };
         let usd_per_hour = running * plan.usd_per_hour?;
-        let rate = figure("steady_tokens_per_sec").or_else(|| figure("tokens_per_sec"))?.interval().mean;
+        let rate = outcome.tokens_per_sec()?;
         let usd_per_iteration = match &outcome.first {
             Measured::Training(m) => Some(usd_per_hour * m.output.step.mean / 3600.0),
             Measured::Serving(_) => None,
@@ -203,7 +217,6 @@ fn one(plan: &Plan, number: u32, progress: &Progress) -> Result<Run, Problems> {
 /// random variation cancels out. `None` if the metric is missing or the numbers of runs differ.
 #[must_use]
 pub fn difference(one: &Outcome, other: &Outcome, name: &str) -> Option<Interval> {
-    let of = |outcome: &Outcome| outcome.figures.iter().find(|figure| figure.spec.name == name).cloned();
-    let (a, b) = (of(one)?, of(other)?);
+    let (a, b) = (one.figure(name)?, other.figure(name)?);
     (a.runs.len() == b.runs.len()).then(|| interval(a.runs.iter().zip(&b.runs).map(|(a, b)| b - a)))
 }

@@ -133,8 +133,7 @@ fn answer(plan: &Plan, gauge: &RunsProgress) -> Result<Answer, String> {
     if outcome.cancelled {
         return Err("interrupted".to_owned());
     }
-    let figure = |name: &str| outcome.figures.iter().find(|f| f.spec.name == name).map(|f| f.interval().mean);
-    let rate = figure("steady_tokens_per_sec").or_else(|| figure("tokens_per_sec")).unwrap_or(0.0);
+    let rate = outcome.tokens_per_sec().unwrap_or(0.0);
     let cost = Cost::of(plan, &outcome);
     Ok(match &outcome.first {
         Measured::Training(m) => Answer {

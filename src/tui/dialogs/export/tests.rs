@@ -48,14 +48,14 @@ fn export_overwrites_an_existing_file_only_after_confirmation() {
     h.keys("x<Enter>");
     let export = requested(&mut h);
     assert!(!export.overwrite);
-    update(&mut h.app, Message::NotExported(export, "it is there".to_owned(), true));
+    update(&mut h.app, Message::NotExported { dialog: export, why: "it is there".to_owned(), exists: true });
     assert!(h.text().contains("it is there"));
     // Another name requires another confirmation.
     h.keys("2");
     assert!(!dialog(&h).overwrite);
     h.keys("<BS><Enter>");
     let export = requested(&mut h);
-    update(&mut h.app, Message::NotExported(export, "it is there".to_owned(), true));
+    update(&mut h.app, Message::NotExported { dialog: export, why: "it is there".to_owned(), exists: true });
     h.keys("<Enter>");
     let export = requested(&mut h);
     assert!(export.overwrite);

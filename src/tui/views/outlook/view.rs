@@ -47,14 +47,14 @@ pub(in crate::tui) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 /// Returns the best point of the scenario's curve; `None` if the curve is flat.
 fn best(curves: &Curves) -> Option<(String, String)> {
     let (_, grid) = curves.curves.first().filter(|_| curves.metric.better != Direction::Neutral)?;
-    let mut runs = grid.cells.iter().enumerate().filter(|(_, cell)| cell.feasible && cell.value.is_finite());
+    let mut runs = grid.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, cell.feasible_value()?)));
     let first = runs.next()?;
     let (mut best, mut differs) = (first, false);
-    for (at, cell) in runs {
-        let better = curves.metric.better.is_better(cell.value, best.1.value);
-        differs |= cell.value != first.1.value;
-        best = if better { (at, cell) } else { best };
+    for (at, value) in runs {
+        let better = curves.metric.better.is_better(value, best.1);
+        differs |= value != first.1;
+        best = if better { (at, value) } else { best };
     }
     let value = curves.across.values.get(best.0).filter(|_| differs)?;
-    Some((format_setting(value), curves.metric.brief(best.1.value)))
+    Some((format_setting(value), curves.metric.brief(best.1)))
 }

@@ -43,7 +43,7 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
             let mut cells = vec![Cell::text(target.to_string())];
             cells.extend(curves.against.iter().map(|axis| setting(axis.values.get(row))));
             cells.push(setting(curves.across.values.get(column)));
-            let figure = cell.value.is_finite().then(|| Cell::figure(metric.show(cell.value), cell.value));
+            let figure = cell.value.map(|value| Cell::figure(metric.show(value), value));
             cells.push(Cell { best: best == Some(point), ..figure.unwrap_or_else(|| Cell::text("–")) });
             cells.push(Cell::text(if cell.feasible { "yes" } else { "no" }));
             cells.push(Cell::text(if grid.here == Some(point) { "here" } else { "" }));
@@ -57,9 +57,9 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
 
 /// The best point that can run; `None` for a metric of which neither high nor low values are better.
 fn best(metric: &Metric, cells: &[atlas_plan::search::sweep::Cell]) -> Option<usize> {
-    let key = |cell: &atlas_plan::search::sweep::Cell| metric.better.sort_key(cell.value);
-    let runs = cells.iter().enumerate().filter(|(_, cell)| cell.feasible && cell.value.is_finite());
-    let best = runs.max_by(|a, b| key(b.1).total_cmp(&key(a.1))).map(|(point, _)| point);
+    let runs = cells.iter().enumerate();
+    let runs = runs.filter_map(|(point, cell)| Some((point, metric.better.sort_key(cell.feasible_value()?))));
+    let best = runs.max_by(|a, b| b.1.total_cmp(&a.1)).map(|(point, _)| point);
     best.filter(|_| metric.better != Direction::Neutral)
 }
 
@@ -90,24 +90,23 @@ fn line(curves: &Curves) -> Option<Block> {
             limit: None,
         };
         let bars = curves.across.values.iter().enumerate().flat_map(|(at, value)| {
-            curves.curves.iter().filter_map(move |(target, grid)| {
-                let cell = grid.cells.get(at).filter(|cell| cell.feasible && cell.value.is_finite())?;
-                Some(bar(target, value, cell.value))
-            })
+            curves
+                .curves
+                .iter()
+                .filter_map(move |(target, grid)| Some(bar(target, value, grid.cells.get(at)?.feasible_value()?)))
         });
         return drawing::bars(&Bars { title, bars: bars.collect() }, WIDTH).map(Block::Picture);
     }
-    let cells = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter(|cell| cell.feasible);
-    let (factor, up) = scaled(metric, cells.map(|cell| cell.value));
+    let runs = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter_map(|cell| cell.feasible_value());
+    let (factor, up) = scaled(metric, runs);
     let series = curves.curves.iter().map(|(target, grid)| {
-        let points = values.iter().zip(&grid.cells).filter(|(_, cell)| cell.feasible);
-        let points = points.map(|(x, cell)| (*x, factor * cell.value));
+        let points = values.iter().zip(&grid.cells);
+        let points = points.filter_map(|(x, cell)| Some((*x, factor * cell.feasible_value()?)));
         Series { name: target.to_string(), points: points.collect(), joined: true }
     });
     let here = curves.curves.first().and_then(|(_, grid)| {
         let at = grid.here?;
-        let cell = grid.cells.get(at).filter(|cell| cell.feasible)?;
-        Some((*values.get(at)?, factor * cell.value))
+        Some((*values.get(at)?, factor * grid.cells.get(at)?.feasible_value()?))
     });
     let spec = curves.across.knob.spec();
     let across = if spec.unit.is_empty() { spec.name.to_owned() } else { format!("{} ({})", spec.name, spec.unit) };
@@ -126,13 +125,16 @@ fn heat(curves: &Curves) -> Heat {
     let words = |axis: &atlas_plan::search::Axis| axis.values.iter().map(ToString::to_string).collect::<Vec<_>>();
     let first = curves.curves.first();
     let cells = first.map_or(&[][..], |(_, grid)| grid.cells.as_slice());
-    let runs = || cells.iter().filter(|cell| cell.feasible && cell.value.is_finite()).map(|cell| cell.value);
+    let runs = || cells.iter().filter_map(|cell| cell.feasible_value());
     let (low, high) = (runs().fold(f64::INFINITY, f64::min), runs().fold(f64::NEG_INFINITY, f64::max));
     let share = |value: f64| if high > low { (value - low) / (high - low) } else { 1.0 };
-    let cell = |(column, row): (usize, usize)| match cells.get(curves.point((column, row))) {
-        Some(cell) if cell.feasible && cell.value.is_finite() => (Some(share(cell.value)), metric.show(cell.value)),
-        Some(cell) if cell.value.is_finite() => (None, "cannot run".to_owned()),
-        _ => (None, "–".to_owned()),
+    let cell = |(column, row): (usize, usize)| {
+        let cell = cells.get(curves.point((column, row)));
+        match cell.and_then(|cell| Some((cell.value?, cell.feasible))) {
+            Some((value, true)) => (Some(share(value)), metric.show(value)),
+            Some((_, false)) => (None, "cannot run".to_owned()),
+            None => (None, "–".to_owned()),
+        }
     };
     let columns = curves.across.values.len();
     Heat {

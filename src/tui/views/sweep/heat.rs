@@ -62,8 +62,8 @@ impl Heat<'_> {
 
     /// Returns the width of a cell with its density, its number and a gap.
     fn numbered(&self) -> u16 {
-        let runs = self.cells.iter().filter(|cell| cell.feasible && cell.value.is_finite());
-        let widest = runs.map(|cell| short(self.metric, cell.value).width()).max().unwrap_or_default();
+        let runs = self.cells.iter().filter_map(Cell::feasible_value);
+        let widest = runs.map(|value| short(self.metric, value).width()).max().unwrap_or_default();
         u16::try_from(widest + 2).unwrap_or(MAX_CELL_WIDTH).clamp(5, MAX_CELL_WIDTH)
     }
 
@@ -122,7 +122,7 @@ impl Heat<'_> {
         let part_up = part(frame.first.1, frame.shown.1, self.against.values.len());
         let up = format!("{} {}{part_up}", canvas.glyphs.up, self.against.knob.name());
         canvas.text(area.x, area.y, area.width, &up, dim);
-        let runs = self.cells.iter().filter(|cell| cell.feasible && cell.value.is_finite()).map(|cell| cell.value);
+        let runs = self.cells.iter().filter_map(Cell::feasible_value);
         let (low, high) =
             runs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
         let best = if self.metric.better == Direction::Lower { low } else { high };
@@ -170,12 +170,11 @@ impl Heat<'_> {
         cell: Cell,
         (low, high, best): (f64, f64, f64),
     ) {
-        let runs = cell.feasible && cell.value.is_finite();
-        let share = if high > low { (cell.value - low) / (high - low) } else { 1.0 };
         let numbered = at.width >= self.numbered();
         let width = at.width - u16::from(at.width > 1);
-        if runs {
-            let role = if cell.value == best { Role::Best } else { Role::Bar1 };
+        if let Some(value) = cell.feasible_value() {
+            let share = if high > low { (value - low) / (high - low) } else { 1.0 };
+            let role = if value == best { Role::Best } else { Role::Bar1 };
             let style = canvas.role(role);
             let shade = canvas.glyphs.shade(share);
             // If a cell has several lines, one of them shows the number.
@@ -185,8 +184,8 @@ impl Heat<'_> {
                 canvas.text(at.x, y, columns, &shade.repeat(usize::from(columns)), style);
             }
             if numbered {
-                let number = short(self.metric, cell.value);
-                let style = canvas.role(if cell.value == best { Role::Best } else { Role::Value });
+                let number = short(self.metric, value);
+                let style = canvas.role(if value == best { Role::Best } else { Role::Value });
                 let skip = u16::from(at.height == 1);
                 canvas.right(at.x + skip, at.bottom() - 1, width - skip, &number, style);
             }

@@ -130,9 +130,9 @@ pub(in crate::tui) fn scaled(metric: &Metric, values: impl Iterator<Item = f64>)
 pub(in crate::tui) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
     let values = &curves.across.values;
     let cells = |curve: usize| curves.curves.get(curve).map_or(&[][..], |(_, grid)| grid.cells.as_slice());
-    let runs = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter(|cell| cell.feasible);
-    let (factor, label) = scaled(curves.metric, runs.clone().map(|cell| cell.value));
-    let Some((_, up)) = range(&label, runs.map(|cell| factor * cell.value)) else {
+    let runs = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter_map(|cell| cell.feasible_value());
+    let (factor, label) = scaled(curves.metric, runs.clone());
+    let Some((_, up)) = range(&label, runs.map(|value| factor * value)) else {
         return Plot {
             up: "no value of this knob can run".to_owned(),
             across: curves.across.knob.name().to_owned(),
@@ -151,9 +151,9 @@ pub(in crate::tui) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> P
     let slot = 0.7 / values.len().max(1) as f64;
     let width = slot / count.max(1) as f64;
     let point = |curve: usize, at: usize| {
-        let cell = cells(curve).get(at).filter(|cell| cell.feasible && cell.value.is_finite())?;
+        let value = cells(curve).get(at)?.feasible_value()?;
         let aside = if words { (curve as f64 + 0.5) * width - 0.5 * slot } else { 0.0 };
-        Some((share(at, values.len()) + aside, up.share(factor * cell.value)))
+        Some((share(at, values.len()) + aside, up.share(factor * value)))
     };
     let shape = if words { Shape::Bars(0.9 * width) } else { Shape::Line };
     let series = (0..count)
