@@ -29,10 +29,9 @@ fn settings_that_contradict_each_other_or_the_hardware_are_refused() {
 
 #[test]
 fn more_slow_nodes_than_the_job_has_are_refused() {
-    let library = library();
-    let parts = Parts::find(&library, "h100-sxm-64", "llama3.1-8b-train").unwrap();
+    let parts = testing::parts("h100-sxm-64", "llama3.1-8b-train");
     let verdict = |slow: &str| {
-        let set = overrides(Engine::Event, &["steps=2", slow]);
+        let set = testing::with_engine(Engine::Event, &["steps=2", slow]);
         estimate(&Scenario::resolve(&parts, &set).unwrap()).detail.unwrap().verdict
     };
     assert_eq!(verdict("slow_nodes=8"), Verdict::Fits);
