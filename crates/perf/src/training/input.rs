@@ -325,6 +325,8 @@ impl Default for TrainingInput {
         }
     }
 }
+
+impl TrainingInput {
     /// Micro-batches per pipeline and step.
     pub fn micro_batches(&self) -> f64 {
         (self.global / (self.dp * self.micro)).ceil().max(1.0)
