@@ -98,8 +98,14 @@ pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
         prefill_context: prompt_context(input),
         prompts: tokens / fresh_prompt(input),
         prefill_groups: requests.max(1.0),
+        chunk: largest_chunk(input).min(tokens),
         ..Tokens::default()
     }
+}
+
+/// Prompt tokens of a request in one micro-batch: the whole prompt or the token budget.
+fn largest_chunk(input: &ServingInput) -> f64 {
+    fresh_prompt(input).min(input.max_num_batched_tokens.max(1.0))
 }
 
 /// Maximum number of prompt tokens in a step with the prompts of `requests` requests. The token budget applies to each
@@ -136,18 +142,28 @@ fn scheduled_tokens(input: &ServingInput) -> f64 {
 pub fn prefill(m: &Machine, input: &ServingInput, requests: f64) -> StepTime {
     let total = fresh_prompt(input) * requests;
     let steps = (total / prompt_token_budget(m, input, requests)).max(1.0);
-    prefill_step(m, input, total / steps, requests).scaled(steps)
+    let time = prefill_step(m, input, total / steps, requests).scaled(steps);
+    if m.stages() <= 1.0 {
+        return time;
+    }
+    let alone = prefill_alone(m, input);
+    if alone.total() > time.total() { alone } else { time }
 }
 
 /// Prefill time of one prompt that shares no step with others: full steps, and one with the rest, which reads the
-/// weights once more however short it is.
+/// weights once more however short it is. In a pipeline, a chunk enters the first stage when the previous one leaves it
+/// (`_update_after_schedule` in vLLM's scheduler), so that n chunks take n + stages - 1 stage times.
 pub fn prefill_alone(m: &Machine, input: &ServingInput) -> StepTime {
-    let (fresh, most) = (fresh_prompt(input), prompt_token_budget(m, input, 1.0));
+    let (fresh, most) = (fresh_prompt(input), input.max_num_batched_tokens.max(1.0));
     // Tolerance, so that rounding errors do not add a step.
     let full = (fresh / most + 1e-9).floor();
     let rest = fresh - full * most;
     let short = if rest > 1e-6 * most { prefill_step(m, input, rest, 1.0) } else { StepTime::default() };
-    if full < 1.0 { short } else { prefill_step(m, input, most, 1.0).scaled(full).add(&short, 1.0) }
+    if full < 1.0 {
+        return short;
+    }
+    let passes = (full + m.stages() - 1.0) / m.stages();
+    prefill_step(m, input, most, 1.0).scaled(passes).add(&short, 1.0 / m.stages())
 }
 
 /// Computes the cycle of `batch` sequences with an endless supply of requests.

@@ -23,6 +23,9 @@ pub struct Tokens {
     /// Number of attention groups with prompt tokens: the tokens over those of the busiest group. A prompt is computed
     /// by one group. 0 = evenly over all groups.
     pub prefill_groups: f64,
+    /// Prompt tokens of the largest chunk, which passes all pipeline stages as part of one micro-batch. 0 = evenly over
+    /// the micro-batches.
+    pub chunk: f64,
 }
 
 impl Tokens {
@@ -101,7 +104,7 @@ impl Machine<'_> {
     }
 
     /// Time of one step of all sequences of the replica. With `pp` stages, the work is split into `pp` micro-batches
-    /// that pass through the stages one after another, so the step takes `pp` stage times.
+    /// that pass through the stages one after another, so the step takes `pp` times a stage time of the largest one.
     pub fn step(&self, t: &Tokens) -> StepTime {
         let batch = self.unsplit_step(t);
         let tokens = t.decode * t.verified.max(1.0) + t.prefill;
@@ -140,15 +143,16 @@ impl Machine<'_> {
     fn micro_batch_step(&self, t: &Tokens) -> (StepTime, f64) {
         let s = &self.shape;
         // Sequences per micro-batch and attention group; at least one if any decode.
-        // Chunked prompts fill all stages, with one chunk of each in flight.
-        let prompts = if t.prefill > 0.0 { t.prompts.max(t.prefill_groups).max(1.0) } else { t.prompts };
-        let cut = self.pp.min((t.decode + prompts).max(1.0));
+        let cut = self.pp.min(t.decode.max(1.0));
         let verified = t.verified.max(1.0);
         let sequences = busiest_group_share(t.decode / cut, self.attention_dp);
         let occupied = if t.prefill_groups > 0.0 { t.prefill_groups.min(self.attention_dp) } else { self.attention_dp };
-        let prefill = busiest_group_share(t.prefill / cut, occupied);
+        // Chunks are not divided: with fewer chunks than stages, some micro-batches have no prompt tokens.
+        let chunks = if t.chunk > 0.0 { t.prefill / (occupied * t.chunk) } else { self.pp };
+        let prompt_cut = chunks.clamp(1.0, self.pp);
+        let prefill = busiest_group_share(t.prefill / prompt_cut, occupied);
         let tokens = sequences * verified + prefill;
-        let all_tokens = (t.decode * verified + t.prefill) / cut;
+        let all_tokens = t.decode * verified / cut + t.prefill / prompt_cut;
         let mut out = StepTime::default();
         // Linear layers of this rank.
         let rows = tokens.max(self.dense_tile);
@@ -173,7 +177,7 @@ impl Machine<'_> {
             let flops = uneven * s.expert_flops * computed.max(padded);
             self.linear(&mut out, bytes, flops, self.rates.expert);
         }
-        let sampled = sequences * verified + busiest_group_share(t.prompts / cut, self.attention_dp);
+        let sampled = sequences * verified + busiest_group_share(t.prompts / prompt_cut, self.attention_dp);
         let mut head = StepTime::default();
         self.linear(&mut head, s.head_bytes, s.head_flops * sampled, self.rates.dense);
         // Attention: decode reads each sequence's KV cache once; prefill is compute-bound.
@@ -200,7 +204,7 @@ impl Machine<'_> {
             own.compute += prefill * self.rates.scan_compute_seconds;
             own.activations += prefill * self.rates.scan_traffic_seconds;
             // Images are encoded on the first stage: once per prompt, regardless of the number of stages.
-            own.images += prefill * self.image_seconds * cut / self.pp;
+            own.images += prefill * self.image_seconds * prompt_cut / self.pp;
         }
         own.activations += tokens * self.rates.activation_seconds;
         out = out.add(&own, self.busiest_group_load());

@@ -361,7 +361,7 @@ impl<'a> Cluster<'a> {
             let busy = length / self.engine.groups as f64;
             let source = &mut self.replicas[request.replica as usize];
             source.link_free_at = source.link_free_at.max(now).plus(Time::from_seconds(busy));
-            let arrives = source.link_free_at.plus(Time::from_seconds(length - busy));
+            let arrives = source.link_free_at.plus(Time::from_seconds(length - busy)).plus(request.late);
             queue.at(arrives, Event::Transferred { id, replica });
             self.update_levels(now, before, after);
         }
@@ -380,6 +380,7 @@ impl<'a> Cluster<'a> {
         let request = &mut self.requests[id as usize];
         request.replica = replica;
         request.queued = now;
+        request.late = Time::ZERO;
         let to = &mut self.replicas[replica as usize];
         let before = (0, to.running.len(), to.kv.used(), false);
         let done = to.join(request, id, &self.workload, now, &mut self.gaps);
@@ -419,8 +420,9 @@ impl<'a> Cluster<'a> {
             } else {
                 first.queue += waited;
             }
-            first.prefill += r.first.since(r.admitted).seconds();
-            let handing_out = r.handed_out.since(r.first).seconds();
+            let computed = r.first.plus(r.late);
+            first.prefill += computed.since(r.admitted).seconds();
+            let handing_out = r.handed_out.since(computed).seconds();
             first.overhead += r.admitted.since(r.arrival).seconds() - waited + handing_out + cadence;
             self.out.records.push(RequestRecord {
                 arrival: r.arrival.seconds(),

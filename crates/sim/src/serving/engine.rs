@@ -3,7 +3,7 @@
 use super::input::{Input, Prefixes};
 use super::request::Request;
 use super::workload::Demand;
-use crate::kernel::Stream;
+use crate::kernel::{Stream, Time};
 use atlas_core::count::Count;
 use atlas_perf::serving::HostOverlap;
 use atlas_perf::serving::machine::Machine;
@@ -31,6 +31,8 @@ pub(super) struct Engine {
     /// Number of attention groups, and maximum tokens of a step in each.
     pub(super) groups: usize,
     pub(super) max_num_batched_tokens: u32,
+    /// Maximum tokens of a chunk, which is part of one micro-batch in the pipeline.
+    pub(super) chunk: u32,
     pub(super) threshold: u32,
     pub(super) chunked_prefill: bool,
     pub(super) reserve_output: bool,
@@ -116,6 +118,7 @@ impl Engine {
             groups: layout.attention_dp.clamp(Count::ONE, MAX_GROUPS).get() as usize,
             // The token budget is also per attention group. It applies to each batch in the pipeline stages.
             max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
+            chunk: s.max_num_batched_tokens as u32,
             threshold: input.long_prefill_token_threshold.unwrap_or(u32::MAX),
             chunked_prefill: s.chunked_prefill,
             reserve_output: s.reserve_output,
@@ -226,6 +229,15 @@ impl Engine {
         }
         out.prefill_context *= self.seen;
         out
+    }
+
+    /// How long after the end of a step of `seconds` the last of `tokens` prompt tokens of a request leave the pipeline.
+    /// The step ends when its first micro-batch leaves. Further chunks follow in the next micro-batches, and after those
+    /// of the preceding step, which were `before` late.
+    pub(super) fn chunk_delay(&self, tokens: u32, seconds: f64, before: Time) -> Time {
+        let stage = seconds / self.machine.stages();
+        let behind = f64::from(tokens.saturating_sub(self.chunk)) / f64::from(self.chunk.max(1));
+        Time::from_seconds((behind * stage).max(before.seconds() + stage - seconds))
     }
 
     /// Bytes of KV cache that one rank sends for a prompt of `isl` tokens.

@@ -86,6 +86,8 @@ struct Sum {
     context: u64,
     prefill: u64,
     prefill_keys: f64,
+    /// Tokens of the largest chunk of a prompt, and number of prompts whose last token is computed.
+    chunk: u32,
     prompts: u32,
 }
 
@@ -178,6 +180,7 @@ impl Replica {
             prompts: f64::from(sum.prompts),
             verified: f64::from(e.verified_tokens),
             prefill_groups: per(sum.prefill as f64, f64::from(busiest)),
+            chunk: f64::from(sum.chunk.min(e.chunk)),
         });
         let seconds = work.total();
         self.work = self.work.add(&work, 1.0);
@@ -359,6 +362,7 @@ impl Replica {
         if r.computed < r.target {
             group.prefill += tokens;
             sum.prefill += u64::from(tokens);
+            sum.chunk = sum.chunk.max(tokens);
             sum.prefill_keys += f64::from(tokens) * (f64::from(r.computed) + 0.5 * f64::from(tokens));
             sum.prompts += u32::from(r.computed + tokens == r.target);
         } else {
@@ -402,6 +406,9 @@ impl Replica {
             let mut tokens = 1;
             if r.computed < r.target {
                 r.computed += r.scheduled;
+                if r.emitted == 0 {
+                    r.late = e.chunk_delay(r.scheduled, self.step_seconds, r.late);
+                }
                 if r.computed < r.target {
                     continue;
                 }
@@ -421,11 +428,11 @@ impl Replica {
             r.emit(tokens, now, gaps);
             if r.emitted == tokens {
                 // The front end returns the token after taking in earlier requests.
-                r.handed_out = now.max(self.front_end_free_at);
+                r.handed_out = now.plus(r.late).max(self.front_end_free_at);
             }
             out.tokens += u64::from(tokens);
             if r.emitted >= r.demand.osl {
-                r.returned = now.max(self.front_end_free_at).max(r.handed_out);
+                r.returned = now.plus(r.late).max(self.front_end_free_at).max(r.handed_out);
                 self.free(r, workload);
                 out.finished.push(id);
             }

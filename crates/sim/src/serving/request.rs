@@ -19,6 +19,8 @@ pub(super) struct Request {
     pub(super) first: Time,
     pub(super) handed_out: Time,
     pub(super) last: Time,
+    /// How long after the end of a step the micro-batch with the last chunk of its prompt leaves the pipeline.
+    pub(super) late: Time,
     /// When the front end returned the last token.
     pub(super) returned: Time,
     /// Tokens in the KV cache, and tokens that must be in it before the next one is sampled.
@@ -53,6 +55,7 @@ impl Request {
             first: Time::ZERO,
             handed_out: Time::ZERO,
             last: Time::ZERO,
+            late: Time::ZERO,
             returned: Time::ZERO,
             computed: 0,
             target: demand.isl,
