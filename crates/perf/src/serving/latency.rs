@@ -140,15 +140,20 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
     // A request arrives when another ends, which depends on the number of steps and not on time: in a mixed step every
     // decoding sequence gains one token, however long the step takes. Utilization is therefore a share of steps.
     let others = (cycle.batch - 1.0).max(0.0);
-    let random = if input.chunked_prefill {
+    let steps = steady_state::decode_steps(input).max(1.0);
+    let random = if !input.chunked_prefill {
+        // No sequence ends during a prefill, so that a request finds one only if another sequence ended at most as many
+        // decode steps earlier as a request takes to be admitted.
+        let admission = FrontEnd::of(input, c).admission_delay() / cycle.decode_step.max(1e-12) + c.boundary_steps;
+        others / steps * admission.min(steps) * cycle.prefill
+    } else if steady_state::prompts_in_parallel(m, input) > 1.0 {
+        // Another attention group or micro-batch is free, but only after the steps ahead, which may have prompts.
+        c.boundary_steps * cycle.prefill_share * (cycle.mixed_step - cycle.decode_step)
+    } else {
         let service = chunks * cycle.mixed_step;
         // Decode steps of a sequence per step with a chunk of its prompt.
-        let away = steady_state::decode_steps(input) * (cycle.mixed_step - cycle.decode_step).max(0.0)
-            / cycle.prefill.max(1e-12);
+        let away = steps * (cycle.mixed_step - cycle.decode_step).max(0.0) / cycle.prefill.max(1e-12);
         queue::closed_wait(others, service, away * service, c.variability)
-    } else {
-        let busy = (cycle.batch * cycle.prefill / life).min(0.95);
-        queue::mean_wait(busy / cycle.prefill.max(1e-12), cycle.prefill, 1.0, c.variability)
     };
     let random = random.min(others * cycle.prefill * 0.5);
     // The steps in flight must end first, and the scheduler runs ahead of the accelerator.
@@ -191,7 +196,7 @@ pub fn polling_steps(input: &ServingInput, running: f64) -> f64 {
 /// Mean waiting time per other request of the same burst, s. The prompts of a burst fill whole steps. With mixed steps,
 /// a prompt costs at most its delay of the decoding sequences.
 fn burst_wait(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cycle) -> f64 {
-    let (batch, steady) = (cycle.batch.max(1.0), steady_burst_share(input, c));
+    let (batch, steady) = (cycle.batch.max(1.0), later_burst_share(input, c));
     let packed = steady_state::prefill(m, input, batch).total() / batch;
     (burst_share(input, c) - steady) * packed + steady * packed.min(cycle.prefill)
 }
@@ -206,14 +211,28 @@ pub fn gathering(input: &ServingInput, running: f64) -> f64 {
 /// Mean number of decode steps that a request waits until every attention group has a prompt, at `arrivals` requests
 /// per step.
 fn balancing(input: &ServingInput, arrivals: f64) -> f64 {
+    let steps = balancing_steps(input, arrivals);
+    // The first request waits for all steps, the later ones for half of them.
+    let others = arrivals * steps;
+    steps * (1.0 + 0.5 * others) / (1.0 + others)
+}
+
+/// Number of decode steps for which the first of several prompts is held back until every attention group has one, at
+/// `arrivals` requests per step.
+fn balancing_steps(input: &ServingInput, arrivals: f64) -> f64 {
     let groups = f64::from(input.layout.attention_dp);
     if input.admission != Admission::Batched || groups <= 1.0 {
         return 0.0;
     }
-    let steps = ((groups - 1.0) / arrivals.max(1e-9)).min(f64::from(BALANCE_STEPS));
-    // The first request waits for all steps, the later ones for half of them.
-    let others = arrivals * steps;
-    steps * (1.0 + 0.5 * others) / (1.0 + others)
+    ((groups - 1.0) / arrivals.max(1e-9)).min(f64::from(BALANCE_STEPS))
+}
+
+/// Number of decode steps whose arrivals are admitted together, at `arrivals` requests per step, if one decodes for
+/// `life` steps.
+pub(super) fn admission_interval(input: &ServingInput, arrivals: f64, life: f64) -> f64 {
+    let gathered = input.gathering.map_or(1.0, |gathering| gathering.interval(life));
+    let polled = if input.admission == Admission::Polled { f64::from(input.recv_interval) } else { 1.0 };
+    gathered.max(polled).max(balancing_steps(input, arrivals))
 }
 
 /// Maximum number of steps for which a scheduler holds prompts back until every attention group has one, since all
@@ -222,23 +241,28 @@ pub const BALANCE_STEPS: u32 = 50;
 
 /// Share of the requests that arrive in a burst: at the start of a run, and when several sequences end together.
 pub fn burst_share(input: &ServingInput, c: &Constants) -> f64 {
-    let first = match input.load {
-        Load::Closed { concurrency, requests } => concurrency / requests,
-        // All requests of a backlog wait at the start, but only those that fit in the deployment's batch run first.
-        Load::Burst { requests } if requests.is_finite() => FIRST_TURN,
-        _ => 0.0,
-    };
-    (steady_burst_share(input, c) + first).min(1.0)
+    (first_turn(input) + later_burst_share(input, c)).min(1.0)
 }
 
-/// Share of the requests that arrive in a burst after the start of a run. If prefill runs in separate steps, all
-/// decoding sequences stall and then end together, so that the requests that replace them arrive together too. Chunks
-/// in mixed steps spread the arrivals.
-pub fn steady_burst_share(input: &ServingInput, c: &Constants) -> f64 {
+/// Share of the first turn in a run, in which all requests arrive together.
+fn first_turn(input: &ServingInput) -> f64 {
+    match input.load {
+        Load::Closed { concurrency, requests } => concurrency / requests,
+        // All requests of a backlog wait at the start, but only those that fit in the deployment's batch run first.
+        Load::Burst { requests } if requests.is_finite() => FITTED_FIRST_TURN,
+        _ => 0.0,
+    }
+}
+
+/// Share of the requests that arrive in a burst after the first turn of a run. Requests that started together end
+/// together, and so do those that replace them, until their different outputs have spread them over the cycle: after a
+/// number of turns. If prefill runs in separate steps, all decoding sequences stall together, which takes longer. A load
+/// without an end has no bursts.
+pub fn later_burst_share(input: &ServingInput, c: &Constants) -> f64 {
     let share = if input.chunked_prefill || input.pools.is_some() { c.burst_share } else { c.burst_share_separate };
-    (share - FIRST_TURN).max(0.0)
+    ((share / FITTED_FIRST_TURN - 1.0).max(0.0) * first_turn(input)).min(1.0)
 }
 
 /// Share of the first turn in the runs to which the constants were fitted: benchmarks that send ten requests per
 /// concurrent request, so that the first tenth is a burst.
-const FIRST_TURN: f64 = 0.1;
+const FITTED_FIRST_TURN: f64 = 0.1;

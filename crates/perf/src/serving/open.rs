@@ -12,6 +12,7 @@ use super::{Bottleneck, ServingEstimate, cycle_itl, metrics_at_rate};
 use super::{latency, queue, speculative, steady_state};
 use crate::constants::Constants;
 use atlas_core::count::Count;
+use atlas_core::math;
 
 /// Estimates open arrivals with a limit on concurrent requests. The client delays the excess, so that a load beyond the
 /// capacity is served as in a closed loop. Delayed requests have not been sent: their delay does not count toward TTFT.
@@ -70,15 +71,23 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
         return out;
     }
     let decoding = decoding_at_rate(m, input, rate, limit, full.time.total());
-    let cycle = steady_state::cycle(m, input, decoding.max(1.0));
+    let cycle = steady_state::cycle_at_rate(m, input, decoding.max(1.0), rate);
     let mut first = latency::closed_loop(input, c, m, &cycle, 0.0);
     first.burst = 0.0;
     let variability = routed_variability(input, c);
-    let wait = queue::mean_wait(rate, cycle.prefill, 1.0, variability);
+    let parallel = steady_state::prompts_in_parallel(m, input);
     // A step takes in the prompts that arrived during the one before: step = decoding + rate x step x prefill.
     let idle = (1.0 - rate * cycle.prefill).max(1e-6);
     let step = cycle.decode_step / idle;
-    first.queue = wait + c.boundary_steps * step.min(cycle.mixed_step) * decoding.min(1.0);
+    let (wait, boundary) = if parallel > 1.0 {
+        // The next step takes in all prompts that have arrived, unless there are more than are computed in parallel.
+        let prompts = (cycle.mixed_step - cycle.decode_step).max(0.0);
+        let wait = queue::mean_wait(rate, prompts / parallel, 1.0, variability);
+        (wait, steps_ahead(input, &cycle, rate, 1.0 - idle, c.boundary_steps))
+    } else {
+        (queue::mean_wait(rate, cycle.prefill, 1.0, variability), c.boundary_steps * step.min(cycle.mixed_step))
+    };
+    first.queue = wait + boundary * decoding.min(1.0);
     first.slot = queue::mean_wait(rate, cycle.time.total(), limit, variability);
     // Prompts that arrived while this one waited and was computed follow at once. Least-loaded routing spaces them out
     // as an Erlang process, in which a replica gets (1 - 1 / replicas) / 2 fewer of them (Cox, *Renewal Theory*, 4.2).
@@ -105,6 +114,25 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     out.capacity_requests_per_sec = most;
     out.bottleneck = Bottleneck::Load;
     out
+}
+
+/// Time until a request is taken in if `boundary` steps are ahead of it, half of which is the step in flight. Prompts
+/// take a share `busy` of the time. A random arrival meets long steps more often (Cox, *Renewal Theory*, section 5.2),
+/// and long steps are followed by steps with prompts more often.
+fn steps_ahead(input: &ServingInput, cycle: &Cycle, rate: f64, busy: f64, boundary: f64) -> f64 {
+    let (decode, more) = (cycle.decode_step, (cycle.mixed_step - cycle.decode_step).max(1e-12));
+    // Steps with prompts per step that generates tokens, and their length.
+    let each = busy / (1.0 - busy) * decode / more;
+    let (share, prompts) = match input.chunked_prefill {
+        true => (each.min(1.0), cycle.mixed_step),
+        false => (each / (1.0 + each), more),
+    };
+    let mean = share * prompts + (1.0 - share) * decode;
+    let in_flight = (share * prompts * prompts + (1.0 - share) * decode * decode) / (2.0 * mean);
+    let found_prompts = share * prompts / mean;
+    let arrived = |seconds: f64| 1.0 - math::exp(-rate * seconds);
+    let followed = found_prompts * arrived(prompts) + (1.0 - found_prompts) * arrived(decode);
+    in_flight + (boundary - 0.5) * (decode + followed * (prompts - decode))
 }
 
 /// Variability of arrivals and service times at a replica. Least-loaded routing over n replicas gives each of them about

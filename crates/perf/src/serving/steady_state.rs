@@ -1,6 +1,7 @@
 //! Continuous batching at steady state: how prefill and decode share the accelerator.
 
 use super::input::ServingInput;
+use super::latency;
 use super::machine::Machine;
 use super::speculative;
 use super::step::{StepTime, Tokens};
@@ -108,6 +109,12 @@ fn largest_chunk(input: &ServingInput) -> f64 {
     fresh_prompt(input).min(input.max_num_batched_tokens.max(1.0))
 }
 
+/// Number of prompts that a step computes in about the time of one: in different attention groups, and in different
+/// micro-batches of a pipeline, if they are shorter than a step's token budget.
+pub fn prompts_in_parallel(m: &Machine, input: &ServingInput) -> f64 {
+    (input.layout.attention_dp.max(Count::ONE) * m.stages() * largest_chunk(input) / fresh_prompt(input)).max(1.0)
+}
+
 /// Maximum number of prompt tokens in a step with the prompts of `requests` requests. The token budget applies to each
 /// of the micro-batches in the pipeline, and to each attention group, which is an engine rank with its own scheduler.
 pub fn prompt_token_budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
@@ -166,25 +173,44 @@ pub fn prefill_alone(m: &Machine, input: &ServingInput) -> StepTime {
     prefill_step(m, input, most, 1.0).scaled(passes).add(&short, 1.0 / m.stages())
 }
 
-/// Computes the cycle of `batch` sequences with an endless supply of requests.
+/// Computes the cycle of `batch` sequences, each of which is replaced when it ends.
 pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
+    cycle_of(m, input, batch, None)
+}
+
+/// Computes the cycle of `batch` sequences with `rate` random arrivals per second.
+pub fn cycle_at_rate(m: &Machine, input: &ServingInput, batch: f64, rate: f64) -> Cycle {
+    cycle_of(m, input, batch, Some(rate))
+}
+
+fn cycle_of(m: &Machine, input: &ServingInput, batch: f64, arrivals: Option<f64>) -> Cycle {
     let steps = decode_steps(input).max(1e-9);
     let decode = decode_tokens(input, batch);
     let decode_time = m.decode_step(&decode);
     let fresh = fresh_prompt(input);
-    // Chunk: whole prompts, as many as sequences that end in the same step (given that at least one ends), limited by
-    // the token budget that decoding sequences leave.
-    let decoding = if input.chunked_prefill { batch * scheduled_tokens(input) * steps / (steps + 1.0) } else { 0.0 };
-    let room = (prompt_token_budget(m, input, batch) - decoding).max(1.0);
-    let ends = 1.0 / steps.max(1.0);
-    let some = (1.0 - math::powf(1.0 - ends, batch.max(1.0))).max(1e-12);
-    let chunk = (batch.max(1.0) * ends / some * fresh).min(room);
+    // Chunk: whole prompts, as many as are admitted together, limited by the token budget that decoding sequences leave.
+    let decoding =
+        if input.chunked_prefill { batch * scheduled_tokens(input) * steps / (steps + 1.0) } else { 0.0 };
+    let step_of = |together: f64| {
+        let room = (prompt_token_budget(m, input, together) - decoding).max(1.0);
+        let chunk = (together * fresh).min(room);
+        let alone = prefill_step(m, input, chunk, together);
+        let tokens = decode.with(&prompts(input, chunk, together));
+        let mixed = if input.chunked_prefill { m.step_with_intake(&tokens) } else { decode_time.add(&alone, 1.0) };
+        // After its last chunks, a step without prompts waits until they have left the pipeline.
+        let tail = m.pipeline_tail(&tokens, 1.0) / together;
+        (chunk, alone, mixed, tail)
+    };
+    let (mut chunk, mut alone, mut mixed_time, mut tail) = step_of(prompts_ending_together(input, batch, steps));
+    if let (Some(rate), true) = (arrivals, prompts_in_parallel(m, input) > 1.0) {
+        let prompts = if input.chunked_prefill { mixed_time.total() } else { alone.total() };
+        let together = prompts_arriving_together(rate, decode_time.total(), prompts);
+        (chunk, alone, mixed_time, tail) = step_of(together.clamp(1.0, batch.max(1.0)));
+    }
     let chunks = batch * fresh / chunk;
-    let alone = prefill_step(m, input, chunk, batch);
-    let mixed = decode.with(&prompts(input, chunk, batch));
-    let mixed_time = if input.chunked_prefill { m.step_with_intake(&mixed) } else { decode_time.add(&alone, 1.0) };
     let shared = chunks.min(steps);
-    let mut time = decode_time.scaled(steps - shared).add(&mixed_time, shared).add(&alone, chunks - shared);
+    let tails = batch * tail * (1.0 - shared / steps);
+    let mut time = decode_time.scaled(steps - shared).add(&mixed_time, shared).add(&alone, chunks - shared + tails);
     if m.stages() > 1.0 {
         // Other sequences fill the stages that a prompt does not occupy, but do not shorten its own way through them.
         let least = prefill_alone(m, input).total() + steps * decode_time.total();
@@ -196,8 +222,33 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
         decode_step: decode_time.total(),
         mixed_step: mixed_time.total(),
         prefill_share: shared / steps,
-        prefill: (mixed_time.total() - decode_time.total()).max(0.0) * chunks / batch.max(1e-9),
+        prefill: ((mixed_time.total() - decode_time.total()).max(0.0) * chunks + tails * alone.total())
+            / batch.max(1e-9),
     }
+}
+
+/// Mean number of prompts that are admitted together in a closed loop, where each replaces a sequence that has ended:
+/// those that end in the same step, given that at least one does. With attention groups, prompts that are held back
+/// until others arrive are computed in parallel.
+fn prompts_ending_together(input: &ServingInput, batch: f64, steps: f64) -> f64 {
+    let batch = batch.max(1.0);
+    let interval = match input.layout.attention_dp > 1.0 {
+        true => latency::admission_interval(input, batch / steps.max(1.0), steps.max(1.0)),
+        false => 1.0,
+    };
+    let ends = (interval / steps.max(1.0)).min(1.0);
+    let some = (1.0 - math::powf(1.0 - ends, batch)).max(1e-12);
+    batch * ends / some
+}
+
+/// Mean number of Poisson arrivals that a step with prompts takes in: those during the step before. Steps with prompts
+/// take `prompts` seconds, the others `decode`, and are followed by a step with prompts with probability
+/// 1 - exp(-rate x duration): a Markov chain of two states.
+fn prompts_arriving_together(rate: f64, decode: f64, prompts: f64) -> f64 {
+    let [after_decode, none_after_prompts] = [1.0 - math::exp(-rate * decode), math::exp(-rate * prompts)];
+    // Steps without prompts per step with prompts.
+    let others = none_after_prompts / after_decode.max(1e-12);
+    (rate * (prompts + others * decode)).max(1.0)
 }
 
 /// Decode time of the sequences of a cycle without the prompts of others, s.
@@ -210,11 +261,11 @@ pub fn undisturbed_decoding(cycle: &Cycle) -> f64 {
 pub fn decoding_at_rate(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) -> f64 {
     // cycle(b) = decoding(b) + b x prefill(b), so that b = rate x cycle(b) has the same solution as
     // b = rate x decoding(b) / (1 - rate x prefill(b)), without a pole.
-    let excess = |batch: f64| rate * cycle(m, input, batch).time.total() - batch;
+    let excess = |batch: f64| rate * cycle_at_rate(m, input, batch, rate).time.total() - batch;
     let least = 1.0f64.min(limit);
     let (mut low, mut high) = ((least, excess(least)), (limit, rate * full - limit));
     if low.1 <= 0.0 {
-        let one = cycle(m, input, least);
+        let one = cycle_at_rate(m, input, least, rate);
         return (rate * undisturbed_decoding(&one) / (1.0 - rate * one.prefill).max(1e-6)).clamp(1e-6, limit);
     }
     // False position with a lower and an upper bound on the batch. The weight of the bound that is kept is halved

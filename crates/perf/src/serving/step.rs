@@ -43,7 +43,7 @@ impl Tokens {
 impl Machine<'_> {
     /// Time of a step, including drafting and the intake of its prompts by the engine's loop before it.
     pub fn step_with_intake(&self, t: &Tokens) -> StepTime {
-        let step = self.with_loading(t, self.step(t)).add(&self.drafting(t), 1.0);
+        let step = self.with_loading(t, self.step_in_groups(t)).add(&self.drafting(t), 1.0);
         StepTime { host: step.host + self.intake * t.prompts, ..step }
     }
 
@@ -126,6 +126,37 @@ impl Machine<'_> {
         StepTime { host: batch.host, ..both.scaled(self.pp) }
     }
 
+    /// Time of a step whose prompts are in `prefill_groups` attention groups. The allowance for the busiest group assumes
+    /// that they are spread over as many groups as there are sequences. The longer of both times applies, but not both
+    /// corrections.
+    pub fn step_in_groups(&self, t: &Tokens) -> StepTime {
+        if self.attention_dp <= 1.0 || t.prefill <= 0.0 {
+            return self.step(t);
+        }
+        let known = self.without_group_excess().step(t);
+        let spread = (t.decode + t.prompts).max(t.prefill_groups);
+        let allowed = self.step(&Tokens { prefill_groups: spread, ..*t });
+        if known.total() > allowed.total() { known } else { allowed }
+    }
+
+    /// Number of micro-batches of a step with chunks of prompts. The others wait for them in every stage.
+    pub fn prompt_batches(&self, t: &Tokens) -> f64 {
+        let chunks = if t.chunk > 0.0 { t.prefill / (self.prompt_groups(t) * t.chunk) } else { self.pp };
+        // Chunks are not divided: with fewer chunks than stages, some micro-batches have no prompt tokens.
+        chunks.clamp(1.0, self.pp)
+    }
+
+    /// Number of attention groups with prompt tokens.
+    fn prompt_groups(&self, t: &Tokens) -> f64 {
+        if t.prefill_groups > 0.0 { t.prefill_groups.min(self.attention_dp) } else { self.attention_dp }
+    }
+
+    /// Time for which the pipeline computes chunks of prompts after a step of `seconds` has ended: a step ends when its
+    /// first micro-batch leaves the last stage. The next step cannot overtake them.
+    pub fn pipeline_tail(&self, t: &Tokens, seconds: f64) -> f64 {
+        if t.prefill > 0.0 { (self.prompt_batches(t) - 1.0) / self.pp * seconds } else { 0.0 }
+    }
+
     /// Time of one step without splitting the batch in halves.
     fn unsplit_step(&self, t: &Tokens) -> StepTime {
         let (mut out, issued) = self.micro_batch_step(t);
@@ -146,11 +177,8 @@ impl Machine<'_> {
         let cut = self.pp.min(t.decode.max(1.0));
         let verified = t.verified.max(1.0);
         let sequences = busiest_group_share(t.decode / cut, self.attention_dp);
-        let occupied = if t.prefill_groups > 0.0 { t.prefill_groups.min(self.attention_dp) } else { self.attention_dp };
-        // Chunks are not divided: with fewer chunks than stages, some micro-batches have no prompt tokens.
-        let chunks = if t.chunk > 0.0 { t.prefill / (occupied * t.chunk) } else { self.pp };
-        let prompt_cut = chunks.clamp(1.0, self.pp);
-        let prefill = busiest_group_share(t.prefill / prompt_cut, occupied);
+        let prompt_cut = self.prompt_batches(t);
+        let prefill = busiest_group_share(t.prefill / prompt_cut, self.prompt_groups(t));
         let tokens = sequences * verified + prefill;
         let all_tokens = t.decode * verified / cut + t.prefill / prompt_cut;
         let mut out = StepTime::default();

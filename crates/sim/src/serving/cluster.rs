@@ -380,7 +380,6 @@ impl<'a> Cluster<'a> {
         let request = &mut self.requests[id as usize];
         request.replica = replica;
         request.queued = now;
-        request.late = Time::ZERO;
         let to = &mut self.replicas[replica as usize];
         let before = (0, to.running.len(), to.kv.used(), false);
         let done = to.join(request, id, &self.workload, now, &mut self.gaps);
@@ -420,9 +419,8 @@ impl<'a> Cluster<'a> {
             } else {
                 first.queue += waited;
             }
-            let computed = r.first.plus(r.late);
-            first.prefill += computed.since(r.admitted).seconds();
-            let handing_out = r.handed_out.since(computed).seconds();
+            first.prefill += r.first.since(r.admitted).seconds();
+            let handing_out = r.handed_out.since(r.first).seconds();
             first.overhead += r.admitted.since(r.arrival).seconds() - waited + handing_out + cadence;
             self.out.records.push(RequestRecord {
                 arrival: r.arrival.seconds(),

@@ -190,7 +190,7 @@ impl Engine {
     /// Duration of a step by cause, s.
     pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
         let tokens = &self.computed(tokens);
-        let step = self.machine.with_loading(tokens, self.in_groups(tokens));
+        let step = self.machine.with_loading(tokens, self.machine.step_in_groups(tokens));
         if self.verified_tokens <= 1 {
             return step;
         }
@@ -199,21 +199,6 @@ impl Engine {
             None => self.machine.drafting(tokens),
         };
         step.add(&drafting, 1.0)
-    }
-
-    /// Returns the time of a step, given how its prompt tokens are distributed over attention groups. The closed form
-    /// spreads them over as many groups as there are sequences, with an allowance for the load of the busiest group
-    /// above the mean. The longer of this time and the time for the known distribution applies, but not both
-    /// corrections.
-    fn in_groups(&self, tokens: &Tokens) -> StepTime {
-        if self.groups <= 1 || tokens.prefill <= 0.0 {
-            return self.machine.step(tokens);
-        }
-        // The load of the busiest attention group is known.
-        let known = self.machine.without_group_excess().step(tokens);
-        let spread = (tokens.decode + tokens.prompts).max(tokens.prefill_groups);
-        let allowed = self.machine.step(&Tokens { prefill_groups: spread, ..*tokens });
-        if known.total() > allowed.total() { known } else { allowed }
     }
 
     /// Tokens that are computed for a scheduled step: every beam of a sequence, and padding to compiled shapes.
@@ -232,12 +217,20 @@ impl Engine {
     }
 
     /// How long after the end of a step of `seconds` the last of `tokens` prompt tokens of a request leave the pipeline.
-    /// The step ends when its first micro-batch leaves. Further chunks follow in the next micro-batches, and after those
-    /// of the preceding step, which were `before` late.
-    pub(super) fn chunk_delay(&self, tokens: u32, seconds: f64, before: Time) -> Time {
-        let stage = seconds / self.machine.stages();
+    /// The step ends when its first micro-batch leaves; further chunks follow in the next ones.
+    pub(super) fn chunk_delay(&self, tokens: u32, seconds: f64) -> Time {
         let behind = f64::from(tokens.saturating_sub(self.chunk)) / f64::from(self.chunk.max(1));
-        Time::from_seconds((behind * stage).max(before.seconds() + stage - seconds))
+        Time::from_seconds(behind * seconds / self.stages())
+    }
+
+    /// Time for which the pipeline computes prompts after the end of a step of `seconds`.
+    pub(super) fn pipeline_tail(&self, tokens: &Tokens, seconds: f64) -> f64 {
+        self.machine.pipeline_tail(tokens, seconds)
+    }
+
+    /// Pipeline stages.
+    pub(super) fn stages(&self) -> f64 {
+        self.machine.stages()
     }
 
     /// Bytes of KV cache that one rank sends for a prompt of `isl` tokens.

@@ -50,6 +50,8 @@ pub(super) struct Replica {
     pub(super) link_free_at: Time,
     /// Requests received since its last step.
     pub(super) received: u32,
+    /// When the prompts of its last step have left the last stage of the pipeline.
+    pipeline_free_at: Time,
     /// Time of its steps by cause.
     pub(super) work: StepTime,
     batch: Vec<u32>,
@@ -116,6 +118,7 @@ impl Replica {
             front_end_free_at: Time::ZERO,
             link_free_at: Time::ZERO,
             received: 0,
+            pipeline_free_at: Time::ZERO,
             work: StepTime::default(),
             batch: Vec::new(),
             began: Time::ZERO,
@@ -172,7 +175,7 @@ impl Replica {
             // After a step with prompts the scheduler polls again immediately (`SchedulerRecvSkipper`).
             self.steps_unseen = e.recv_interval;
         }
-        let work = e.seconds(&Tokens {
+        let tokens = Tokens {
             decode: f64::from(sum.decode),
             context: per(sum.context as f64, f64::from(sum.decode)),
             prefill: sum.prefill as f64,
@@ -181,8 +184,12 @@ impl Replica {
             verified: f64::from(e.verified_tokens),
             prefill_groups: per(sum.prefill as f64, f64::from(busiest)),
             chunk: f64::from(sum.chunk.min(e.chunk)),
-        });
-        let seconds = work.total();
+        };
+        let work = e.seconds(&tokens);
+        let step = work.total();
+        let ahead = self.pipeline_free_at.since(now).seconds();
+        let seconds = step.max(ahead + step / e.stages());
+        self.pipeline_free_at = now.plus(Time::from_seconds(seconds + e.pipeline_tail(&tokens, step)));
         self.work = self.work.add(&work, 1.0);
         self.began = now;
         self.stepping = true;
@@ -406,9 +413,6 @@ impl Replica {
             let mut tokens = 1;
             if r.computed < r.target {
                 r.computed += r.scheduled;
-                if r.emitted == 0 {
-                    r.late = e.chunk_delay(r.scheduled, self.step_seconds, r.late);
-                }
                 if r.computed < r.target {
                     continue;
                 }
@@ -416,6 +420,7 @@ impl Replica {
                     self.keep_prefix(r, workload, e);
                 }
                 if e.prefill_only {
+                    r.late = e.chunk_delay(r.scheduled, self.step_seconds);
                     out.handed_over.push(id);
                     continue;
                 }
@@ -425,14 +430,15 @@ impl Replica {
                 }
                 r.computed += tokens;
             }
-            r.emit(tokens, now, gaps);
+            let late = if r.emitted == 0 { e.chunk_delay(r.scheduled, self.step_seconds) } else { Time::ZERO };
+            r.emit(tokens, now.plus(late), gaps);
             if r.emitted == tokens {
                 // The front end returns the token after taking in earlier requests.
-                r.handed_out = now.plus(r.late).max(self.front_end_free_at);
+                r.handed_out = r.first.max(self.front_end_free_at);
             }
             out.tokens += u64::from(tokens);
             if r.emitted >= r.demand.osl {
-                r.returned = now.plus(r.late).max(self.front_end_free_at).max(r.handed_out);
+                r.returned = now.max(self.front_end_free_at).max(r.handed_out);
                 self.free(r, workload);
                 out.finished.push(id);
             }

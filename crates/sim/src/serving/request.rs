@@ -19,7 +19,7 @@ pub(super) struct Request {
     pub(super) first: Time,
     pub(super) handed_out: Time,
     pub(super) last: Time,
-    /// How long after the end of a step the micro-batch with the last chunk of its prompt leaves the pipeline.
+    /// How long after the end of a step of the prefill pool the last chunk of its prompt leaves the pipeline.
     pub(super) late: Time,
     /// When the front end returned the last token.
     pub(super) returned: Time,

@@ -145,7 +145,7 @@ impl<'a> Workload<'a> {
         let system = &self.input.system;
         let replicas = system.pools.map_or(system.layout.dp, |pools| pools.prefill.dp).max(Count::ONE);
         let each = (f64::from(concurrency) / replicas).max(1.0);
-        let share = latency::steady_burst_share(system, &self.input.constants);
+        let share = latency::later_burst_share(system, &self.input.constants);
         let together = 1.0 + share * (each - 1.0);
         let bursts = (each / together).round().max(1.0);
         // Requests are assigned to the replicas in turn.

@@ -36,10 +36,12 @@ fn attention_dp_imbalance_grows_with_ranks_except_for_even_batches() {
         let layout = Layout { ep: groups, attention_dp: groups, ..Layout::default() };
         let many = 32.0 * groups;
         let load = if timed { Load::DecodeOnly { batch: many } } else { closed(many).load };
-        run(&ServingInput { arch: mixture, layout, load, ..base() }).time
+        let i = ServingInput { arch: mixture, layout, load, ..base() };
+        let machine = Machine::new(&i, &layout, &Constants::default());
+        machine.decode_step(&steady_state::decode_tokens(&i, many)).kv
     };
-    assert!(time(8, false).kv > 1.05 * time(2, false).kv);
-    let (two, eight) = (time(2, true).kv, time(8, true).kv);
+    assert!(time(8, false) > 1.05 * time(2, false));
+    let (two, eight) = (time(2, true), time(8, true));
     assert!((eight / two - 1.0).abs() < 1e-9, "{two} {eight}");
 }
 
@@ -183,4 +185,42 @@ fn output_layer_is_on_the_last_stage() {
     let added = step(256_000) - step(100);
     let read = 4.0 * 256_000.0 * 4096.0 * 2.0 / 3.35e12;
     assert!(added > read, "{added} {read}");
+}
+
+/// A chunk enters the first stage when the previous one leaves it, so that n chunks take n + stages - 1 stage times.
+#[test]
+fn chunks_of_a_prompt_follow_one_another_through_the_stages() {
+    for stages in [1, 2, 4] {
+        let prefill = |chunks: f64| {
+            let layout = Layout { pp: Count::new(stages), ..Layout::default() };
+            let load = Load::PrefillOnly { batch: 1.0 };
+            let i = ServingInput { layout, load, isl: 16_384.0, max_num_batched_tokens: 16_384.0 / chunks, ..base() };
+            run(&i).ttft.mean
+        };
+        let whole = prefill(1.0);
+        for chunks in [2.0, 4.0, 8.0] {
+            let expected = (chunks + f64::from(stages) - 1.0) / f64::from(stages) / chunks;
+            let found = prefill(chunks) / whole;
+            assert!((found / expected - 1.0).abs() < 0.1, "{stages} stages, {chunks} chunks: {found} {expected}");
+        }
+    }
+}
+
+/// A prompt of one chunk is in one micro-batch, which takes as long in every stage.
+#[test]
+fn a_whole_prompt_is_not_divided_between_pipeline_stages() {
+    let machine = |pp| {
+        let layout = Layout { pp: Count::new(pp), ..Layout::default() };
+        let i = ServingInput { layout, isl: 4096.0, ..base() };
+        let machine = Machine::new(&i, &layout, &Constants::default());
+        let decode = steady_state::decode_tokens(&i, 8.0);
+        let more = |n: f64| {
+            let prompts = steady_state::prompts(&i, 4096.0 * n, n);
+            machine.step(&decode.with(&prompts)).total() - machine.step(&decode).total()
+        };
+        (more(1.0), more(2.0))
+    };
+    let ((one, two), (staged, both)) = (machine(1), machine(2));
+    assert!((staged / one - 1.0).abs() < 0.05, "{staged} {one}");
+    assert!((both / two - 0.5).abs() < 0.05, "{both} {two}");
 }

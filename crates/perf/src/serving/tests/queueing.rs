@@ -157,3 +157,17 @@ fn run_of_few_requests_has_no_more_of_them_at_once() {
     assert_eq!((all.batch, all.output_tokens_per_sec, all.ttft), (8.0, few.output_tokens_per_sec, few.ttft));
     assert!(of(128.0, 32.0).output_tokens_per_sec > 2.0 * all.output_tokens_per_sec);
 }
+
+/// Equal requests that start together stay together for some turns. A load without an end has no start.
+#[test]
+fn endless_closed_loops_have_no_bursts() {
+    for chunked_prefill in [true, false] {
+        let of = |requests| {
+            let load = Load::Closed { concurrency: 32.0, requests };
+            run(&ServingInput { chunked_prefill, isl: 4000.0, load, ..base() }).first_token.burst
+        };
+        assert_eq!(of(f64::INFINITY), 0.0);
+        let (ten, hundred) = (of(320.0), of(3200.0));
+        assert!((0.08..0.12).contains(&(hundred / ten)), "{ten} {hundred}");
+    }
+}

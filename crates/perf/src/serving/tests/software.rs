@@ -232,7 +232,8 @@ fn burst_wait_grows_sublinearly_with_concurrency() {
             chunked_prefill: false,
             isl: 64.0,
             osl: 1000.0,
-            ..closed(concurrency)
+            load: Load::Closed { concurrency, requests: 10.0 * concurrency },
+            ..base()
         })
     };
     let (few, many) = (of(2.0).first_token.burst, of(64.0).first_token.burst);

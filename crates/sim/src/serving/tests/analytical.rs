@@ -200,3 +200,62 @@ fn sequences_with_a_shared_prefix_store_it_once() {
     assert!(alone < 60.0 && together > 180.0, "{alone} {together}");
     near("batch", together, theory, 0.05);
 }
+
+/// Checks that both engines agree on a case, with outputs of different lengths.
+fn agrees(name: &str, case: &ServingInput, requests: u32, tolerance: f64) {
+    let case = ServingInput { osl_spread: 2.0, ..*case };
+    let theory = estimate(&case, &Constants::default());
+    let mut input = Input::of(&case, &Constants::default(), requests);
+    input.warm_up = requests / 3;
+    input.lengths.osl = Distribution::Bounded { mean: case.osl, most: 2.0 * case.osl };
+    let found = simulated(&input);
+    near(&format!("{name}, TTFT"), found.ttft.mean, theory.ttft.mean, tolerance);
+    near(&format!("{name}, TPOT"), found.tpot.mean, theory.tpot.mean, tolerance);
+}
+
+#[test]
+fn prompts_in_pipelines_match_the_closed_form() {
+    for (tp, pp) in [(4, 2), (2, 4)] {
+        let layout = Layout { tp: Count::new(tp), pp: Count::new(pp), ..Layout::default() };
+        for isl in [2000.0, 16_384.0, 20_000.0] {
+            let base = ServingInput { arch: llama_70b(), layout, isl, osl: 500.0, ..closed(1.0) };
+            for concurrency in [1.0, 8.0, 32.0] {
+                let load = closed(concurrency).load;
+                let case = ServingInput { load, ..base };
+                agrees(&format!("pp {pp}, {isl}, {concurrency}"), &case, 60 * concurrency as u32, 0.1);
+            }
+            let capacity = estimate(&ServingInput { load: Load::Open { rate: 0.01 }, ..base }, &Constants::default())
+                .capacity_requests_per_sec;
+            let case = ServingInput { load: Load::Open { rate: 0.5 * capacity }, ..base };
+            agrees(&format!("pp {pp}, {isl}, open"), &case, 1_000, 0.17);
+        }
+    }
+}
+
+#[test]
+fn whole_prompts_wait_only_for_those_of_sequences_that_end_at_the_same_time() {
+    for concurrency in [4.0, 16.0, 64.0] {
+        for osl in [200.0, 1000.0] {
+            let case = ServingInput { chunked_prefill: false, isl: 4000.0, osl, ..closed(concurrency) };
+            agrees(&format!("{concurrency}, {osl}"), &case, (30.0 * concurrency) as u32, 0.15);
+        }
+    }
+}
+
+#[test]
+fn prompts_of_attention_groups_match_the_closed_form() {
+    let layout = Layout { ep: Count::new(8), attention_dp: Count::new(8), ..Layout::default() };
+    for chunked_prefill in [true, false] {
+        let base = ServingInput { arch: mixture(), layout, chunked_prefill, isl: 2000.0, osl: 500.0, ..closed(1.0) };
+        for concurrency in [8.0, 64.0, 256.0] {
+            let case = ServingInput { load: closed(concurrency).load, ..base };
+            agrees(&format!("{chunked_prefill}, {concurrency}"), &case, 40 * concurrency as u32, 0.15);
+        }
+        let capacity = estimate(&ServingInput { load: Load::Open { rate: 0.01 }, ..base }, &Constants::default())
+            .capacity_requests_per_sec;
+        for share in [0.3, 0.5, 0.7] {
+            let case = ServingInput { load: Load::Open { rate: share * capacity }, ..base };
+            agrees(&format!("{chunked_prefill}, {share} of the capacity"), &case, 4_000, 0.15);
+        }
+    }
+}
