@@ -7,8 +7,9 @@ use super::machine::Machine;
 use super::steady_state::Cycle;
 use super::terms::{Rate, TokenTime};
 use super::{ServingEstimate, cycle_itl, cycle_tpot, metrics_at_rate};
-use super::{emptying, latency, speculative, steady_state, waves};
+use super::{emptying, latency, preemption, speculative, steady_state, waves};
 use crate::constants::Constants;
+use atlas_core::math;
 
 /// Estimates one batch of equal requests that are prefilled together and decoded to the longest output. A batch that
 /// does not fit in memory runs in several turns. First tokens are emitted once all prompts are computed or, if
@@ -58,15 +59,16 @@ pub(super) fn first_tokens_of_batch(input: &ServingInput, m: &Machine, batch: f6
 /// a continuously refilled batch and a drain.
 pub(super) fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit: f64) -> ServingEstimate {
     let equal = input.longest_output() <= 1.0;
-    let waves = || Rate::Run { requests, seconds: waves::run_time(m, input, requests, limit).total() };
+    let waves =
+        |again: f64| Rate::Run { requests, seconds: waves::run_time(m, input, requests, limit).total() + again };
     if requests.is_finite() && requests <= limit {
         let mut out = batch_run(input, c, m, requests, limit, true);
         if equal {
-            out.at_rate(waves());
+            out.at_rate(waves(0.0));
         }
         return out;
     }
-    let cycle = steady_state::cycle(m, input, limit);
+    let cycle = preemption::full_cycle(m, input, limit);
     let life = cycle.time.total();
     let mut rate = Rate::turnover(limit, life);
     let mut slot = 0.0;
@@ -74,9 +76,10 @@ pub(super) fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: 
         let runs = (requests / limit).max(1.0);
         let drained = || runs / (runs + drain(input, m, &cycle));
         rate = if equal {
-            waves()
+            waves(requests * preemption::seconds_per_request(m, input, &cycle))
         } else {
-            Rate::ClosedLoop { busy: 1.0, sequences: limit, seconds: life, between: 0.0, drained: drained() }
+            let drained = drained() / busiest_replica(input, requests);
+            Rate::ClosedLoop { busy: 1.0, sequences: limit, seconds: life, between: 0.0, drained }
         };
         slot = 0.5 * (requests - limit).max(0.0) / rate.per_second();
     }
@@ -102,8 +105,38 @@ pub(super) fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: 
     out
 }
 
+/// Work of the busiest replica relative to the mean, if each has `requests` requests with outputs of different lengths
+/// from the start. The run ends with it.
+fn busiest_replica(input: &ServingInput, requests: f64) -> f64 {
+    // Of a length, (standard deviation / mean)^2.
+    let variance = (2.0 * input.mean_age() - 1.0).max(0.0);
+    1.0 + (variance / requests.max(1.0)).sqrt() * expected_maximum(f64::from(input.layout.dp))
+}
+
+/// Expected maximum of `n` normal variables, in standard deviations: the quantile (n - 0.375) / (n + 0.25) (Blom,
+/// *Statistical Estimates and Transformed Beta-Variables*, 1958) in the approximation of Abramowitz and Stegun, 26.2.22.
+fn expected_maximum(n: f64) -> f64 {
+    if n <= 1.0 {
+        return 0.0;
+    }
+    let t = (-2.0 * math::ln(0.625 / (n + 0.25))).sqrt();
+    t - (2.30753 + 0.27061 * t) / (1.0 + t * (0.99229 + 0.04481 * t))
+}
+
 /// Number of cycles by which the drain at the end of a finite run exceeds the time of its work in a full batch.
 pub(super) fn drain(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
     let (tail, left) = emptying::drain(m, input, cycle.batch);
     (tail.total() / cycle.time.total().max(1e-12) - left).clamp(0.0, 3.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_maxima_match_tables_of_order_statistics() {
+        for (n, expected) in [(1.0, 0.0), (2.0, 0.564), (4.0, 1.029), (8.0, 1.424), (16.0, 1.766), (64.0, 2.344)] {
+            assert!((expected_maximum(n) - expected).abs() < 0.03, "{n}: {}", expected_maximum(n));
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::input::ServingInput;
 use super::machine::Machine;
 use super::terms::Rate;
 use super::{ServingEstimate, cycle_itl, cycle_tpot, metrics_at_rate};
-use super::{latency, speculative, steady_state};
+use super::{latency, preemption, speculative, steady_state};
 use crate::constants::Constants;
 use atlas_core::count::Count;
 
@@ -31,7 +31,10 @@ pub(super) fn closed(
     // Only a full batch has a queue. Otherwise the difference is 0 but for rounding errors.
     let waiting = if wanted > limit { (offered - limit / gathered).max(0.0) } else { 0.0 };
     let front = FrontEnd::of(input, c);
-    let mut cycle = steady_state::cycle(m, input, batch);
+    let mut cycle = match waiting > 0.0 {
+        true => preemption::full_cycle(m, input, batch),
+        false => steady_state::cycle(m, input, batch),
+    };
     let mut life = cycle.time.total();
     let (mut running, mut in_front) = (batch, 0.0);
     let limited = batch > (life + front.admission_delay()) * front.max_request_rate();

@@ -75,6 +75,8 @@ pub struct Machine<'a> {
     pub(super) pp: f64,
     pub(super) attention_dp: f64,
     pub(super) intake: f64,
+    /// Number of sequences that fit in memory, if more are admitted and preempted; infinite if outputs are reserved.
+    pub(super) sequences_in_memory: f64,
     /// Time to load a prompt's cached KV from slower tiers, s.
     pub(super) loading: f64,
     /// Time to encode images per prompt token, s.
@@ -123,6 +125,7 @@ impl<'a> Machine<'a> {
             pp: f64::from(layout.pp.max(Count::ONE)),
             attention_dp: f64::from(layout.attention_dp.max(Count::ONE)),
             intake: FrontEnd::of(input, c).blocking_seconds,
+            sequences_in_memory: f64::INFINITY,
             loading: input.loading / layout.attention_dp.max(Count::ONE),
             image_seconds: images::of_token(input, layout, c, &pace),
             drafting: Drafting::Layers(DraftLayers::of(input, layout)),

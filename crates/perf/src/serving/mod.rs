@@ -10,6 +10,7 @@
 //! * `closed`, `open`, `backlog` – a constant number of requests, arrivals at a given rate, requests queued at the start
 //! * [`emptying`] – how a batch drains when finished requests are not replaced
 //! * [`waves`] – the time of equal requests that are all queued at the start
+//! * `preemption` – prompts that are computed again because the KV cache is full
 //! * [`front_end`] – the cost of a request outside the steps
 //! * [`latency`], [`queue`] – the waiting times of a request
 //! * [`reuse`] – the share of a prompt that is found in a cache
@@ -35,6 +36,7 @@ pub mod latency;
 mod launch;
 pub mod machine;
 mod open;
+mod preemption;
 pub mod queue;
 mod rates;
 pub mod reuse;
@@ -158,6 +160,10 @@ fn estimate_in_bounds(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let draft = Machine::of_draft_model(input, &input.layout, c);
     let machine = Machine::new(input, &input.layout, c).with_draft_model(input, draft.as_ref());
     let capacity = kv::capacity(input, &input.layout, &machine.shape, c);
+    let machine = match input.reserve_output {
+        true => machine,
+        false => Machine { sequences_in_memory: capacity.sequences.max(1.0), ..machine },
+    };
     let replicas = input.layout.dp.max(Count::ONE);
     // At least one sequence is always assumed to run: measured runs did run, and `fits` reports the shortage of memory.
     // The sequence limit applies to each attention group, which is an engine rank with its own scheduler.

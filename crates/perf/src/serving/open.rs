@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::steady_state::{Cycle, decoding_at_rate, undisturbed_decoding};
 use super::terms::{Rate, TokenTime};
 use super::{Bottleneck, ServingEstimate, cycle_itl, metrics_at_rate};
-use super::{latency, queue, speculative, steady_state};
+use super::{latency, preemption, queue, speculative, steady_state};
 use crate::constants::Constants;
 use atlas_core::count::Count;
 use atlas_core::math;
@@ -61,7 +61,7 @@ pub(super) fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, 
 /// Estimates open arrivals without an end. The batch follows from Little's law. At or above the capacity, the estimate
 /// is that of an endless backlog.
 fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
-    let full = steady_state::cycle(m, input, limit);
+    let full = preemption::full_cycle(m, input, limit);
     let most = (limit / full.time.total().max(1e-12)).min(FrontEnd::of(input, c).max_request_rate());
     if rate >= most {
         let mut out = burst(input, c, m, f64::INFINITY, limit);

@@ -259,3 +259,30 @@ fn prompts_of_attention_groups_match_the_closed_form() {
         }
     }
 }
+
+/// Between the ends of two sequences, the others grow by an output, for which prompts are evicted and computed again.
+#[test]
+fn a_backlog_that_fills_the_memory_matches_the_closed_form() {
+    for (isl, osl) in [(256.0, 1024.0), (1024.0, 1024.0), (4096.0, 512.0)] {
+        for (osl_spread, dp) in [(2.0, 1), (2.0, 4), (1.5, 1)] {
+            let layout = Layout { dp: Count::new(dp), ..Layout::default() };
+            let requests = f64::from(1500 * dp);
+            let load = Load::Burst { requests };
+            let max_num_seqs = Some(Count::new(2000));
+            let case =
+                ServingInput { isl, osl, osl_spread, layout, max_num_seqs, memory_utilization: 0.45, ..system(load) };
+            let theory = estimate(&case, &Constants::default());
+            let mut input = Input::of(&case, &Constants::default(), 1);
+            input.lengths.osl = Distribution::Bounded { mean: osl, most: osl_spread * osl };
+            let found = simulated(&input);
+            let name = format!("{isl} + {osl}, spread {osl_spread}, dp {dp}");
+            let preempted = found.preemptions as f64 / requests;
+            println!(
+                "{name}: {:+.3}, {preempted} preemptions",
+                theory.output_tokens_per_sec / found.output_tokens_per_sec - 1.0
+            );
+            assert!(preempted > 0.05, "{name}: {preempted}");
+            near(&name, found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.1);
+        }
+    }
+}
