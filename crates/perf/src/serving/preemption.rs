@@ -17,26 +17,21 @@ fn recomputed_tokens(input: &ServingInput) -> f64 {
     if grown < isl { 0.5 * grown * grown / isl } else { grown - 0.5 * isl }
 }
 
-/// Prefill time that preemption adds to a cycle, in terms of that of all its prompts; 0 if memory does not limit the batch.
-fn added_share(m: &Machine, input: &ServingInput, batch: f64) -> f64 {
+/// Prompt tokens that are computed again, in terms of those computed for the first time; 0 if memory does not limit a
+/// batch of `batch` sequences.
+fn recomputed_share(m: &Machine, input: &ServingInput, batch: f64) -> f64 {
     let limited = batch >= m.sequences_in_memory * (1.0 - 1e-9);
     if limited { recomputed_tokens(input) / steady_state::fresh_prompt(input) } else { 0.0 }
 }
 
-/// Cycle of a full batch of `batch` sequences in front of which requests wait.
+/// Cycle of a full batch of `batch` sequences in front of which requests wait. Evicted prompts are computed again
+/// together with those that are admitted for the first time.
 pub(super) fn full_cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
-    let mut cycle = steady_state::cycle(m, input, batch);
-    let share = added_share(m, input, batch);
-    if share > 0.0 {
-        let decoding =
-            m.decode_step(&steady_state::decode_tokens(input, batch)).scaled(steady_state::decode_steps(input));
-        let prompts = cycle.time.add(&decoding, -1.0);
-        cycle.time = cycle.time.add(&prompts, share);
-    }
-    cycle
+    steady_state::cycle_with_recomputation(m, input, batch, recomputed_share(m, input, batch))
 }
 
-/// Prefill time that preemption adds per request of a batch of `batch` sequences, s.
+/// Time per request that preemption adds to a full cycle, s.
 pub(super) fn seconds_per_request(m: &Machine, input: &ServingInput, cycle: &Cycle) -> f64 {
-    added_share(m, input, cycle.batch) * cycle.prefill
+    let share = recomputed_share(m, input, cycle.batch);
+    share / (1.0 + share) * cycle.prefill
 }

@@ -115,6 +115,17 @@ pub fn prompts_in_parallel(m: &Machine, input: &ServingInput) -> f64 {
     (input.layout.attention_dp.max(Count::ONE) * m.stages() * largest_chunk(input) / fresh_prompt(input)).max(1.0)
 }
 
+/// Factor by which a random number of prompts with mean `prompts` loads the busiest of `parallel` micro-batches more than
+/// that number itself: E[max(parallel, n)] / max(parallel, E[n]) for a Poisson n, where E|n - parallel| is of the order
+/// of that of a normal distribution.
+fn uneven_share(parallel: f64, prompts: f64) -> f64 {
+    if parallel <= 1.0 {
+        return 1.0;
+    }
+    let apart = ((prompts - parallel).powi(2) + std::f64::consts::FRAC_2_PI * prompts).sqrt();
+    0.5 * (parallel + prompts + apart) / prompts.max(parallel)
+}
+
 /// Maximum number of prompt tokens in a step with the prompts of `requests` requests. The token budget applies to each
 /// of the micro-batches in the pipeline, and to each attention group, which is an engine rank with its own scheduler.
 pub fn prompt_token_budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
@@ -175,15 +186,20 @@ pub fn prefill_alone(m: &Machine, input: &ServingInput) -> StepTime {
 
 /// Computes the cycle of `batch` sequences, each of which is replaced when it ends.
 pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
-    cycle_of(m, input, batch, None)
+    cycle_of(m, input, batch, None, 0.0)
 }
 
 /// Computes the cycle of `batch` sequences with `rate` random arrivals per second.
 pub fn cycle_at_rate(m: &Machine, input: &ServingInput, batch: f64, rate: f64) -> Cycle {
-    cycle_of(m, input, batch, Some(rate))
+    cycle_of(m, input, batch, Some(rate), 0.0)
 }
 
-fn cycle_of(m: &Machine, input: &ServingInput, batch: f64, arrivals: Option<f64>) -> Cycle {
+/// Computes the cycle of `batch` sequences if `again` times the tokens of their prompts are computed once more.
+pub fn cycle_with_recomputation(m: &Machine, input: &ServingInput, batch: f64, again: f64) -> Cycle {
+    cycle_of(m, input, batch, None, again)
+}
+
+fn cycle_of(m: &Machine, input: &ServingInput, batch: f64, arrivals: Option<f64>, again: f64) -> Cycle {
     let steps = decode_steps(input).max(1e-9);
     let decode = decode_tokens(input, batch);
     let decode_time = m.decode_step(&decode);
@@ -191,23 +207,26 @@ fn cycle_of(m: &Machine, input: &ServingInput, batch: f64, arrivals: Option<f64>
     // Chunk: whole prompts, as many as are admitted together, limited by the token budget that decoding sequences leave.
     let decoding =
         if input.chunked_prefill { batch * scheduled_tokens(input) * steps / (steps + 1.0) } else { 0.0 };
-    let step_of = |together: f64| {
+    let parallel = prompts_in_parallel(m, input);
+    let step_of = |admitted: f64| {
+        let together = admitted * (1.0 + again);
         let room = (prompt_token_budget(m, input, together) - decoding).max(1.0);
         let chunk = (together * fresh).min(room);
-        let alone = prefill_step(m, input, chunk, together);
-        let tokens = decode.with(&prompts(input, chunk, together));
+        let prompts = prompts(input, chunk, together);
+        let tokens = decode.with(&Tokens { chunk: prompts.chunk * uneven_share(parallel, together), ..prompts });
+        let alone = m.step_with_intake(&Tokens { decode: 0.0, ..tokens });
         let mixed = if input.chunked_prefill { m.step_with_intake(&tokens) } else { decode_time.add(&alone, 1.0) };
         // After its last chunks, a step without prompts waits until they have left the pipeline.
-        let tail = m.pipeline_tail(&tokens, 1.0) / together;
+        let tail = m.pipeline_tail(&tokens, 1.0) / admitted;
         (chunk, alone, mixed, tail)
     };
     let (mut chunk, mut alone, mut mixed_time, mut tail) = step_of(prompts_ending_together(input, batch, steps));
-    if let (Some(rate), true) = (arrivals, prompts_in_parallel(m, input) > 1.0) {
+    if let Some(rate) = arrivals {
         let prompts = if input.chunked_prefill { mixed_time.total() } else { alone.total() };
         let together = prompts_arriving_together(rate, decode_time.total(), prompts);
         (chunk, alone, mixed_time, tail) = step_of(together.clamp(1.0, batch.max(1.0)));
     }
-    let chunks = batch * fresh / chunk;
+    let chunks = batch * fresh * (1.0 + again) / chunk;
     let shared = chunks.min(steps);
     let tails = batch * tail * (1.0 - shared / steps);
     let mut time = decode_time.scaled(steps - shared).add(&mixed_time, shared).add(&alone, chunks - shared + tails);

@@ -255,7 +255,9 @@ impl Replica {
             self.find_prefix(r, workload, e);
             let rest = if r.computed < r.target { r.target - r.computed } else { e.verified_tokens };
             let tokens = rest.min(e.threshold).min(budget);
-            let cut = tokens < rest && !e.chunked_prefill && budget < e.max_num_batched_tokens;
+            // Prompts beyond the budget of a micro-batch are divided anyway.
+            let whole = !e.chunked_prefill && (e.stages() <= 1.0 || rest <= e.chunk);
+            let cut = tokens < rest && whole && budget < e.max_num_batched_tokens;
             // A request is admitted only if its whole prompt fits, even with chunked prefill. Otherwise it would be
             // preempted halfway.
             let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };

@@ -91,7 +91,8 @@ mod tests {
         let wide = ["software=sglang", "tp=1", "ep=32", "attention_dp=32", "dp=2", "concurrency=8192"];
         let shared = of(&wide);
         assert!(shared.contains(&"dispatch tokens with DeepEP"), "{shared:?}");
-        assert!(shared.contains(&"replicate busy experts (EPLB)"), "{shared:?}");
+        let dispatched = of(&[&wide[..], &["moe_dispatcher=deepep"]].concat());
+        assert!(dispatched.contains(&"replicate busy experts (EPLB)"), "{dispatched:?}");
         // Replicas without attention groups do not dispatch tokens.
         assert_eq!(of(&["software=sglang"]), Vec::<&str>::new());
     }

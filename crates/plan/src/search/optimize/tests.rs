@@ -26,7 +26,7 @@ fn accelerators(candidate: &Candidate) -> f64 {
 #[test]
 fn fewest_accelerators_are_those_of_the_smallest_layout_that_meets_the_bounds() {
     for (target, workload, set, expected) in [
-        ("h100-sxm-8", "llama3.1-70b-serve", &[][..], 3.0),
+        ("h100-sxm-8", "llama3.1-70b-serve", &[][..], 4.0),
         ("h100-sxm-8", "llama3.1-8b-serve", &[], 2.0),
         ("h100-sxm-8", "llama3.1-8b-serve", &["concurrency=64"], 1.0),
         ("h200-sxm-8", "llama3.1-70b-serve", &["concurrency=512"], 6.0),
