@@ -6,6 +6,7 @@
 //! * [`shape`] – the work of one rank
 //! * [`step`], [`time`] – the time of one engine step, and its parts
 //! * [`kv`] – the number of sequences that fit in memory
+//! * [`admission`] – when a scheduler admits requests
 //! * [`steady_state`] – how prefill and decode share the accelerator
 //! * `closed`, `open`, `backlog` – a constant number of requests, arrivals at a given rate, requests queued at the start
 //! * [`emptying`] – how a batch drains when finished requests are not replaced
@@ -19,6 +20,7 @@
 //! * [`speculative`], [`disaggregated`] – speculative decoding, separate pools for prefill and decode
 //! * [`terms`] – the terms from which rates and times are computed
 //! * [`frontier`] – throughput against interactivity
+pub mod admission;
 mod backlog;
 mod closed;
 mod collectives;

@@ -1,7 +1,7 @@
 //! Continuous batching at steady state: how prefill and decode share the accelerator.
 
+use super::admission::admission_interval;
 use super::input::ServingInput;
-use super::latency;
 use super::machine::Machine;
 use super::speculative;
 use super::step::{StepTime, Tokens};
@@ -252,7 +252,7 @@ fn cycle_of(m: &Machine, input: &ServingInput, batch: f64, arrivals: Option<f64>
 fn prompts_ending_together(input: &ServingInput, batch: f64, steps: f64) -> f64 {
     let batch = batch.max(1.0);
     let interval = match input.layout.attention_dp > 1.0 {
-        true => latency::admission_interval(input, batch / steps.max(1.0), steps.max(1.0)),
+        true => admission_interval(input, batch / steps.max(1.0), steps.max(1.0)),
         false => 1.0,
     };
     let ends = (interval / steps.max(1.0)).min(1.0);

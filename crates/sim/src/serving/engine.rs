@@ -9,7 +9,7 @@ use atlas_perf::serving::HostOverlap;
 use atlas_perf::serving::machine::Machine;
 use atlas_perf::serving::steady_state::padded_batch;
 use atlas_perf::serving::step::{StepTime, Tokens};
-use atlas_perf::serving::{Admission, Gathering, Layout, Speculation, kv, latency, speculative, steady_state};
+use atlas_perf::serving::{Admission, Gathering, Layout, Speculation, admission, kv, speculative, steady_state};
 
 /// Purpose of the random streams of accepted drafts.
 const ACCEPTANCE: u32 = 8;
@@ -125,7 +125,7 @@ impl Engine {
             full_window_cache: s.full_window_cache,
             overlapped: s.host != HostOverlap::None,
             balance_steps: if s.admission == Admission::Batched && layout.attention_dp > 1.0 {
-                latency::BALANCE_STEPS
+                admission::BALANCE_STEPS
             } else {
                 0
             },
