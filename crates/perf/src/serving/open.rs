@@ -81,8 +81,8 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     let step = cycle.decode_step / idle;
     let (wait, boundary) = if parallel > 1.0 {
         // The next step takes in all prompts that have arrived, unless there are more than are computed in parallel.
-        let prompts = (cycle.mixed_step - cycle.decode_step).max(0.0);
-        let wait = queue::mean_wait(rate, prompts / parallel, 1.0, variability);
+        let prompts = ((cycle.mixed_step - cycle.decode_step).max(0.0) / parallel).min(cycle.prefill);
+        let wait = queue::mean_wait(rate, prompts, 1.0, variability);
         (wait, steps_ahead(input, &cycle, rate, 1.0 - idle, c.boundary_steps))
     } else {
         (queue::mean_wait(rate, cycle.prefill, 1.0, variability), c.boundary_steps * step.min(cycle.mixed_step))
