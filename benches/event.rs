@@ -125,7 +125,7 @@ fn serving_4000_requests(bencher: Bencher<'_, '_>) {
 fn serving_4000_requests_with_drafts(bencher: Bencher<'_, '_>) {
     let mut input = serving_70b();
     input.system.speculation =
-        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_cost: 0.0125, ..Speculation::default() };
+        Speculation { tokens: Count::new(3), acceptance: 0.7, draft_layers: 0.0125, ..Speculation::default() };
     bencher
         .counter(ItemsCount::new(1_024_000u32))
         .bench_local(|| serving::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.output_tokens_per_sec));

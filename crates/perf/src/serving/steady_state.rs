@@ -205,8 +205,7 @@ fn cycle_of(m: &Machine, input: &ServingInput, batch: f64, arrivals: Option<f64>
     let decode_time = m.decode_step(&decode);
     let fresh = fresh_prompt(input);
     // Chunk: whole prompts, as many as are admitted together, limited by the token budget that decoding sequences leave.
-    let decoding =
-        if input.chunked_prefill { batch * scheduled_tokens(input) * steps / (steps + 1.0) } else { 0.0 };
+    let decoding = if input.chunked_prefill { batch * scheduled_tokens(input) * steps / (steps + 1.0) } else { 0.0 };
     let parallel = prompts_in_parallel(m, input);
     let step_of = |admitted: f64| {
         let together = admitted * (1.0 + again);

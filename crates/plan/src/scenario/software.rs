@@ -21,9 +21,9 @@ use atlas_perf::serving::{Admission, AllReduce, Formats, Gathering, KernelLibrar
 use atlas_perf::training::Software as TrainingSoftware;
 use atlas_perf::traits::GraphCapture as ServingGraphs;
 use atlas_perf::traits::{
-    Batching, BeamLimit, DecodeAttention, DraftVerification, Executor, ExpertExchange, ExpertProducts, GradientReduction,
-    HostOverlap, LimitScope, MemoryRule, PromptLaunch, Routing, ServingTraits, Shapes, SmallProducts, StepLaunch,
-    TrainingTraits, WindowCache,
+    Batching, BeamLimit, DecodeAttention, DraftVerification, Executor, ExpertExchange, ExpertProducts,
+    GradientReduction, HostOverlap, LimitScope, MemoryRule, PromptLaunch, Routing, ServingTraits, Shapes,
+    SmallProducts, StepLaunch, TrainingTraits, WindowCache,
 };
 
 /// Default software for training: the first that runs on the vendor's accelerators.
@@ -412,14 +412,23 @@ impl Scenario {
         phase.plan.sp.unwrap_or(self.active_software.training.sequence_parallel && phase.shape.tp > 1.0)
     }
 
-    /// Tensor-parallel ranks within an expert. By default as many as the software uses.
+    /// Tensor-parallel ranks within an expert. By default as many as the software uses, or one if only whole experts
+    /// divide the ranks of a stage, as the software requires.
     #[must_use]
     pub fn expert_tensor_ranks(&self, phase: &Phase) -> Count {
         if !self.model.is_some_and(|model| model.is_moe()) {
             return Count::ONE;
         }
-        let usual = || self.active_software.training.expert_split.ranks(phase.shape.tp, phase.ep());
-        phase.plan.etp.unwrap_or_else(usual)
+        phase.plan.etp.unwrap_or_else(|| {
+            let usual = self.active_software.training.expert_split.ranks(phase.shape.tp, phase.ep());
+            let replica = phase.shape.tp * phase.groups();
+            let ranks = match phase.plan.dp {
+                Some(dp) => replica * dp,
+                None => (self.devices() / phase.shape.pp).floor(),
+            };
+            let divides = |etp: Count| ranks % (phase.ep() * etp) == 0.0;
+            if !divides(usual) && divides(Count::ONE) { Count::ONE } else { usual }
+        })
     }
 
     /// Attention kernel in training.

@@ -489,8 +489,7 @@ fn beams_count_as_sequences_except_where_the_limit_counts_requests() {
 fn sglang_divides_stated_limits_among_attention_groups() {
     let pair = ("h200-sxm-8", "deepseek-v3-serve");
     let base = ["tp=1", "attention_dp=8", "ep=8", "concurrency=1024", "max_num_seqs=128"];
-    let batch =
-        |software: &str| serving(Engine::Analytical, pair, &[&base[..], &[software]].concat()).1.batch;
+    let batch = |software: &str| serving(Engine::Analytical, pair, &[&base[..], &[software]].concat()).1.batch;
     let (sglang, vllm) = (batch("software=sglang"), batch("software=vllm"));
     assert!(near(sglang, 128.0, 0.01), "{sglang}");
     assert!(vllm > 900.0, "{vllm}");

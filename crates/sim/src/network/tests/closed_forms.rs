@@ -179,6 +179,7 @@ fn analytical_fabric() -> collective::Fabric {
         congestion: 0.0,
         network: Default::default(),
         pair_share: 1.0,
+        mesh_peers: None,
         ring_gathers: false,
         bridge: None,
     }
