@@ -72,6 +72,8 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     }
     let decoding = decoding_at_rate(m, input, rate, limit, full.time.total());
     let cycle = steady_state::cycle_at_rate(m, input, decoding.max(1.0), rate);
+    // Random arrivals of prompts share fewer steps than those of a full batch in front of which requests wait.
+    let cycle = if rate * cycle.time.total() < limit { cycle } else { full };
     let mut first = latency::closed_loop(input, c, m, &cycle, 0.0);
     first.burst = 0.0;
     let variability = routed_variability(input, c);
