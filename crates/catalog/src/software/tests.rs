@@ -357,7 +357,7 @@ fn upgrade_lists_changed_traits_with_their_sources() {
     let (old, new) = (Software::find("vllm@0.10.2").unwrap(), Software::find("vllm@0.14.0").unwrap());
     let changes = old.difference(&new, &H100);
     let keys: Vec<&str> = changes.iter().map(|(own, _)| own.key).collect();
-    assert_eq!(keys, ["decode_graphs", "host", "host_with_drafts", "exchange"]);
+    assert_eq!(keys, ["decode_graphs", "host", "host_with_drafts", "narrow_experts", "exchange"]);
     let (before, after) = &changes[0];
     assert_eq!((before.value.as_str(), after.value.as_str()), ("piecewise", "full"));
     assert_eq!(after.since.as_deref(), Some("0.11.0"));

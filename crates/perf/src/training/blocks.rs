@@ -1,6 +1,5 @@
 //! The blocks of a layer: mixers and MLPs, each with its own norm and residual connection.
 
-use super::layer::slice;
 use super::{Plan, TrainingInput};
 use crate::ops;
 use crate::ops::{OpList, Slice};
@@ -55,6 +54,25 @@ impl Block {
             BlockKind::Mlp | BlockKind::Mixture => plan.recomputed_mlps(),
             BlockKind::Attention | BlockKind::CrossAttention { .. } | BlockKind::Linear => plan.full_share,
         }
+    }
+}
+
+/// Slice of a layer that one accelerator computes for one micro-batch.
+pub fn slice(i: &TrainingInput) -> Slice {
+    Slice {
+        tokens: i.micro * i.seq / i.cp,
+        context: i.arch.mean_context(i.seq),
+        scored: if i.arch.causal { 0.5 * i.seq } else { i.seq },
+        sequences: i.micro,
+        tp: f64::from(i.tp),
+        sequence_parallel: i.sequence_parallel,
+        token_split: i.software.token_split,
+        ep: f64::from(i.ep),
+        etp: f64::from(i.etp),
+        imbalance: i.imbalance,
+        act_bytes: i.element_bytes(),
+        kv_bytes: i.element_bytes(),
+        ..Slice::default()
     }
 }
 

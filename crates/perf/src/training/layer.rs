@@ -7,7 +7,7 @@ use crate::accelerator::Precision;
 use crate::arch::Attention;
 use crate::constants::Constants;
 use crate::ops;
-use crate::ops::{Op, OpList, OpName, Slice, Work};
+use crate::ops::{Op, OpList, OpName, Work};
 use crate::roofline;
 use crate::roofline::{FusedAttention, Gemm};
 use atlas_core::count::Count;
@@ -362,25 +362,6 @@ fn record_operators(
 fn host_launch_share(i: &TrainingInput, c: &Constants, op: &Op) -> f64 {
     let routed = op.name == OpName::Dispatch || matches!(op.work, Work::Gemm(g) if g.batch > 1.0);
     if !i.software.compiled || (i.software.eager_experts && routed) { 1.0 } else { c.compiled_kernels }
-}
-
-/// Slice of a layer that one accelerator computes for one micro-batch.
-pub fn slice(i: &TrainingInput) -> Slice {
-    Slice {
-        tokens: i.micro * i.seq / i.cp,
-        context: i.arch.mean_context(i.seq),
-        scored: if i.arch.causal { 0.5 * i.seq } else { i.seq },
-        sequences: i.micro,
-        tp: f64::from(i.tp),
-        sequence_parallel: i.sequence_parallel,
-        token_split: i.software.token_split,
-        ep: f64::from(i.ep),
-        etp: f64::from(i.etp),
-        imbalance: i.imbalance,
-        act_bytes: i.element_bytes(),
-        kv_bytes: i.element_bytes(),
-        ..Slice::default()
-    }
 }
 
 /// Time of the mean layer: mixers and MLPs of all kinds in the model's proportion.

@@ -27,10 +27,10 @@ pub mod terms;
 mod tests;
 
 pub use adapters::Adapters;
+pub use blocks::slice;
 pub use blocks::{Block, BlockKind, blocks};
 pub use breakdown::TimeBreakdown;
 pub use input::{Offload, Plan, Reshard, Software, TrainingInput};
-pub use layer::slice;
 pub use memo::{Memo, memoized};
 pub use optimizer::Optimizer;
 pub use step::{estimate, estimate_with_plan};

@@ -416,10 +416,10 @@ impl Scenario {
     /// divide the ranks of a stage, as the software requires.
     #[must_use]
     pub fn expert_tensor_ranks(&self, phase: &Phase) -> Count {
-        if !self.model.is_some_and(|model| model.is_moe()) {
-            return Count::ONE;
-        }
         phase.plan.etp.unwrap_or_else(|| {
+            if !self.model.is_some_and(|model| model.is_moe()) {
+                return Count::ONE;
+            }
             let usual = self.active_software.training.expert_split.ranks(phase.shape.tp, phase.ep());
             let replica = phase.shape.tp * phase.groups();
             let ranks = match phase.plan.dp {

@@ -421,10 +421,12 @@ fn gradients_are_reduced_in_the_last_of_several_micro_batches_where_the_software
 
 #[test]
 fn default_layout_splits_layers_where_the_software_does() {
+    let mut parts = testing::parts("rtx-4090-8", "llama3.1-70b-serve");
+    let plan = &mut std::sync::Arc::make_mut(&mut parts.workload).plan;
+    (plan.tp, plan.format) = (None, Some(Format::Int4));
     let layout = |software: &str| {
-        let set = [software, "model=llama-3.1-70b", "precision=int4"];
-        let (scenario, _) = answered(Engine::Analytical, ("rtx-4090-8", "llama3.1-8b-serve"), &set);
-        (scenario.base.shape.tp.get(), scenario.base.shape.pp.get())
+        let shape = Scenario::resolve(&parts, &testing::overrides(&[software])).unwrap().base.shape;
+        (shape.tp.get(), shape.pp.get())
     };
     let (tp, pp) = layout("software=vllm");
     assert!(tp > 1 && pp == 1);
