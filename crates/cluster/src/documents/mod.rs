@@ -14,6 +14,7 @@ use atlas_config::library::Library;
 use atlas_config::{Mode, Target, Workload};
 use atlas_core::field::FileLocation;
 use atlas_document::{Diagnostics, Node};
+use atlas_plan::engine::answer::serving::weights_share;
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 
@@ -85,7 +86,7 @@ impl MissingInput {
 }
 
 /// The documents of a job.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Documents {
     /// Name of both entries.
     pub name: String,
@@ -122,13 +123,28 @@ pub fn documents(import: &Import, library: &Library, given: &UserInput) -> Resul
     let mut notes = Vec::new();
     let model = model::find(&facts, library.catalog(), given, &mut notes).map_err(|gap| gaps.push(gap)).ok();
     let target = target::write(&facts, library, given, &mut notes).map_err(|gap| gaps.push(gap)).ok();
-    let context = workload::Context {
+    let mut context = workload::Context {
         facts: &facts,
         catalog: library.catalog(),
         model: model.as_deref(),
         devices: target.as_ref().map(|target| target.devices),
         given,
+        weights: None,
     };
+    if let (Some(target), Some(model)) = (&target, &model)
+        && workload::states_share_of_free(&context)
+    {
+        // The layout and the formats that determine the weights are those of the workload.
+        let written = workload::write(&context, &mut Vec::new()).ok();
+        let name = facts.name(Some(model));
+        let entry = |body: &str| format!("- name: {}\n{body}", yaml_text(&name));
+        context.weights = written.and_then(|written| {
+            let (target, workload) = (entry(&target.body), entry(&written.0));
+            let draft = Documents { name: name.clone(), target, workload, ..Documents::default() };
+            let (_, scenario) = draft.scenario(library, &Overrides::new()).ok()?;
+            weights_share(&scenario, &scenario.base)
+        });
+    }
     let workload = workload::write(&context, &mut notes).map_err(|more| gaps.extend(more)).ok();
     let unused = facts.unused();
     if !unused.is_empty() {

@@ -22,6 +22,15 @@ pub(super) struct Context<'a> {
     /// Number of accelerators of the target, if it is known.
     pub(super) devices: Option<u64>,
     pub(super) given: &'a UserInput,
+    /// Share of device memory that the weights occupy, if it is known.
+    pub(super) weights: Option<f64>,
+}
+
+/// Whether the files limit the KV cache to a share of the memory that the weights leave free.
+pub(super) fn states_share_of_free(context: &Context<'_>) -> bool {
+    let facts = context.facts;
+    facts.text(Field::Framework) == Some("tensorrt-llm")
+        && facts.number(facts.of_scheduler(Field::GpuMemoryShare)).is_some()
 }
 
 /// Writes the entry without its name, and the origins of its values.
@@ -150,7 +159,11 @@ fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines
         section.push(line_from_field(facts, "redundant_experts", Field::ExpertSlots, (slots - experts).max(0.0)));
     }
     let share = facts.of_scheduler(Field::GpuMemoryShare);
-    section.extend(facts.number(share).map(|own| line_from_field(facts, "gpu_memory_utilization", share, own)));
+    let of_free = states_share_of_free(context);
+    section.extend(facts.number(share).and_then(|own| {
+        let total = if of_free { context.weights.map(|weights| weights + own * (1.0 - weights))? } else { own };
+        Some(line_from_field(facts, "gpu_memory_utilization", share, (1e4 * total).round() / 1e4))
+    }));
     for (key, from) in [
         ("chunked_prefill", Field::ChunkedPrefill),
         ("overlap_scheduling", Field::AsyncScheduling),

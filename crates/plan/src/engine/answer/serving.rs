@@ -223,11 +223,22 @@ pub fn memory_share(scenario: &Scenario, phase: &Phase) -> f64 {
     if let MemoryRule::OfTotal(share) = rule {
         return share;
     }
-    let (Some(machine), Some(arch)) = (scenario.machine.as_ref(), scenario.model.as_ref()) else { return 0.9 };
+    share_by(rule, scenario, phase).unwrap_or(0.9)
+}
+
+/// Share of device memory that the weights occupy; `None` without a machine or a model.
+#[must_use]
+pub fn weights_share(scenario: &Scenario, phase: &Phase) -> Option<f64> {
+    share_by(MemoryRule::OfFree(0.0), scenario, phase)
+}
+
+/// Share of device memory that a rule allows.
+fn share_by(rule: MemoryRule, scenario: &Scenario, phase: &Phase) -> Option<f64> {
+    let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
     let layout = layout(phase, arch);
     let images = scenario.images(phase).map_or(0.0, |images| 2.0 * images.params / layout.tp.max(Count::ONE));
     let weights = Shape::new(arch, &phase.serving_defaults.formats, &layout).resident_bytes + images;
-    rule.share(machine.device.capacity(), weights, layout.replica())
+    Some(rule.share(machine.device.capacity(), weights, layout.replica()))
 }
 
 /// Input, constants and result of the closed form for a phase, for use by explanations.
