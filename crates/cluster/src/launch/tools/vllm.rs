@@ -59,8 +59,9 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     Ok(draft)
 }
 
-/// Flags by which the nodes of one engine connect.
-const RANKS: &str = "--nnodes \"$NODES\" --node-rank \"$NODE_RANK\" --master-addr \"$HEAD_NODE\"";
+/// Flags by which the nodes of one engine connect. Only the first node serves requests.
+const RANKS: &str = "--nnodes \"$NODES\" --node-rank \"$NODE_RANK\" --master-addr \"$HEAD_NODE\" \
+                     $([ \"$NODE_RANK\" = 0 ] || echo --headless)";
 
 /// Flags of a node that runs part of the attention groups. Only the first node serves requests. The head node listens
 /// on the address, which must be numeric.
