@@ -224,6 +224,12 @@ pub struct Family {
 }
 
 impl Family {
+    /// Whether the software is known not to run on the devices of a vendor.
+    #[must_use]
+    pub fn is_unsupported_by_vendor(&self, vendor: &str) -> bool {
+        !self.vendors.is_empty() && !self.vendors.iter().any(|one| one.eq_ignore_ascii_case(vendor))
+    }
+
     /// Decodes a document. Problems are added to `diagnostics`. Returns `None` if there are errors.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Family> {
         let before = diagnostics.errors();

@@ -151,7 +151,7 @@ impl Resolved {
     /// Whether the software is known not to run on the devices of a vendor.
     #[must_use]
     pub fn is_unsupported_by_vendor(&self, vendor: &str) -> bool {
-        !self.family.vendors.is_empty() && !self.family.vendors.iter().any(|one| one.eq_ignore_ascii_case(vendor))
+        self.family.is_unsupported_by_vendor(vendor)
     }
 
     /// Returns the software with its release and caveat.

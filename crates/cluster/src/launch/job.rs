@@ -1,6 +1,7 @@
 //! A scenario in a form common to all tools: whole numbers, and explicit values for what the software would otherwise
 //! choose.
 
+use atlas_catalog::software::Software;
 use atlas_catalog::{Architecture, Model, Transformer};
 use atlas_config::Mode;
 use atlas_core::count::Count;
@@ -196,6 +197,12 @@ impl<'a> Job<'a> {
         let doubt = estimate.detail.map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
         if let Some(verdict) = doubt.filter(|v| !matches!(v, Verdict::Overload { .. } | Verdict::Memory { .. })) {
             refused.push(Unsupported::new("plan", format!("the scenario cannot run: {}", verdict.describe())));
+        }
+        let family = tool.family().unwrap_or(&scenario.active_software.name);
+        let vendor = parts.accelerator.as_ref().map_or(&parts.target.vendor, |sheet| &sheet.vendor);
+        if Software::find(family).is_some_and(|found| found.family.is_unsupported_by_vendor(vendor)) {
+            refused
+                .push(Unsupported::new("target", format!("{} does not support {vendor} accelerators", tool.label())));
         }
         let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
         let (racks, rack) = (count(scenario.num_nodes), count(scenario.accelerators_per_node * dies));

@@ -39,9 +39,6 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("trtllm-serve", job, format!("nvcr.io/nvidia/tensorrt-llm/release:{release}"));
     draft.expressed = expressed();
     draft.expressed.extend(serving::stored(job, s));
-    if job.vendor != "NVIDIA" {
-        draft.reject("target", format!("TensorRT-LLM does not support {} accelerators", job.vendor));
-    }
     serving::check_model(job, "TensorRT-LLM", false, &mut draft);
     let servers = servers(job, s, false);
     draft.program = vec!["trtllm-serve".into(), job.repository()?.into()];
