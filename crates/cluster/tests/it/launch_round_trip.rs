@@ -273,6 +273,10 @@ fn stated_knobs_come_back_from_launch_scripts() {
         ("overlap_tensor", "on"),
     ];
     all.extend(lost(Tool::MegatronLm, "h100-sxm-128", "llama3.1-70b-train", &training));
+    let pod = [("tp", "2"), ("pp", "1"), ("sharding", "zero3")];
+    for target in ["tpu-v5p-128", "tpu-v6e-256"] {
+        all.extend(lost(Tool::MaxText, target, "llama3.1-8b-train", &pod));
+    }
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 

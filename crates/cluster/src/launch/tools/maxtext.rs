@@ -5,7 +5,7 @@ use atlas_plan::knob::Knob;
 
 use super::{Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
-use crate::launch::job::Job;
+use crate::launch::job::{Job, count};
 use crate::launch::words::{Arguments, Word};
 
 const EXPRESSED: [Knob; 11] = [
@@ -63,16 +63,21 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     a.assign("gradient_accumulation_steps", t.accumulation())
         .assign("max_target_length", t.sequence)
         .assign("steps", t.steps);
-    a.comment("mesh: ici_* within a node, dcn_* between nodes");
-    let inner = (t.tp * t.cp).min(job.per_node);
-    if !job.per_node.is_multiple_of(t.tp * t.cp) && !tpu {
-        let reason =
-            format!("tp times cp = {} does not divide the {} accelerators of a node", t.tp * t.cp, job.per_node);
+    // A slice of TPUs is one torus over all of its hosts.
+    let devices = job.nodes * job.per_node;
+    let slice = job.scenario.machine.filter(|_| tpu).map_or(job.per_node, |machine| count(machine.domain)).min(devices);
+    let (part, parts) = if tpu { ("slice", "slices") } else { ("node", "nodes") };
+    a.comment(&format!("mesh: ici_* within a {part}, dcn_* between {parts}"));
+    // Pipeline stages that do not fill several slices are within one.
+    let inner_stages = if tpu && slice == devices { t.pp } else { 1 };
+    let inner = (t.tp * t.cp * inner_stages).min(slice);
+    if !slice.is_multiple_of(t.tp * t.cp) {
+        let reason = format!("tp times cp = {} does not divide the {slice} accelerators of a {part}", t.tp * t.cp);
         draft.reject("tp", reason);
     }
-    let replicas_inside = (job.per_node / inner.max(1)).min(t.dp).max(1);
-    if t.dp % replicas_inside != 0 || replicas_inside * inner != job.per_node && job.nodes > 1 {
-        draft.reject("dp", "the replicas cannot be distributed evenly over the nodes");
+    let replicas_inside = (slice / inner.max(1)).min(t.dp).max(1);
+    if t.dp % replicas_inside != 0 || replicas_inside * inner != slice && devices > slice {
+        draft.reject("dp", format!("the replicas cannot be distributed evenly over the {parts}"));
     }
     let outside = t.dp / replicas_inside;
     let (data, fsdp) = match t.sharding {
@@ -88,17 +93,21 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         }
     };
     if t.ep > 1 && (t.sharding != Sharding::Zero3 || replicas_inside % t.ep != 0) {
-        draft.reject("ep", "launch files for MaxText require zero3 and expert groups that evenly divide a node");
+        let reason = format!("launch files for MaxText require zero3 and expert groups that evenly divide a {part}");
+        draft.reject("ep", reason);
     }
     let experts = if t.ep > 1 { t.ep } else { 1 };
     a.assign("ici_data_parallelism", data.0)
         .assign("ici_fsdp_parallelism", (fsdp.0 / experts).max(1))
         .assign("ici_tensor_parallelism", t.tp)
         .assign("ici_context_parallelism", t.cp)
-        .assign("ici_expert_parallelism", experts)
-        .assign("dcn_data_parallelism", data.1)
+        .assign("ici_expert_parallelism", experts);
+    if inner_stages > 1 {
+        a.assign("ici_pipeline_parallelism", inner_stages);
+    }
+    a.assign("dcn_data_parallelism", data.1)
         .assign("dcn_fsdp_parallelism", fsdp.1)
-        .assign("dcn_pipeline_parallelism", t.pp);
+        .assign("dcn_pipeline_parallelism", t.pp / inner_stages.max(1));
     a.comment("precision and recomputation").assign("dtype", "bfloat16");
     match t.format {
         Format::Bf16 => {}
