@@ -294,3 +294,14 @@ fn flags_override_values_of_referenced_config_files() {
     assert_eq!((named.origin["accelerator"].file.as_str(), named.origin["accelerator"].line), ("b/MI300X.yaml", None));
     assert_eq!(named.origin["framework"].file, "b/MI300X.yaml");
 }
+
+#[test]
+fn nemo_states_the_number_of_recomputed_layers() {
+    let found = read(
+        "gpt.yaml",
+        "trainer:\n  num_nodes: 4\n  devices: 8\nmodel:\n  micro_batch_size: 2\n  encoder_seq_length: 2048\n  \
+         activations_checkpoint_granularity: full\n  activations_checkpoint_method: block\n  \
+         activations_checkpoint_num_layers: 3\n",
+    );
+    expect(&found, &json!({ "recompute": "full", "recompute_method": "block", "recompute_num_layers": 3 }));
+}

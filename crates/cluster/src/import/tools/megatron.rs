@@ -118,7 +118,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             if matches!(node.text().as_deref(), Some("uniform" | "block")) {
                 out.fields.set_implied(Field::Recompute, "full", node.line);
             }
-            true
+            out.text(Field::RecomputeMethod, node)
         }
         "moe_layer_recompute" => {
             if node.switch() == Some(true) {
@@ -219,7 +219,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "num_distributed_optimizer_instances" => out.int(Field::OptimizerInstances, node),
         "exp_avg_sq_dtype" => out.text(Field::OptimizerStates, node),
         "recompute_method" => out.text(Field::RecomputeMethod, node),
-        "recompute_num_layers" => out.int(Field::RecomputeNumLayers, node),
+        "recompute_num_layers" | "activations_checkpoint_num_layers" => out.int(Field::RecomputeNumLayers, node),
         "overlap_param_gather"
         | "use_mcore_models"
         | "transformer_impl"
