@@ -260,6 +260,14 @@ pub(crate) fn serving(out: &mut ReadFields) {
         counts(f);
     }
     let (tp, pp, all) = (f.int(Field::Tp), f.int(Field::Pp), f.int(Field::NumAccelerators));
+    if let (Some("sglang"), Some(tp), Some(ep)) = (f.str(Field::Framework), tp, f.int(Field::Ep))
+        && tp > 0
+        && ep > 0
+        && tp % ep != 0
+    {
+        let at = f.at(Field::Ep);
+        out.conflict(format!("ep_size = {ep} does not divide tp_size = {tp}; SGLang stops"), at);
+    }
     if let (Some(tp), Some(all)) = (tp, all) {
         let need = tp.saturating_mul(pp.unwrap_or(1));
         if all > 0

@@ -53,9 +53,17 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
 pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
     let plan = &job.scenario.base.plan.serving;
     // In SGLang, attention groups are subsets of the tensor ranks.
-    a.comment("parallelism").put("--tp-size", s.tp * s.attention_dp).put("--pp-size", s.pp);
+    let ranks = s.tp * s.attention_dp;
+    a.comment("parallelism").put("--tp-size", ranks).put("--pp-size", s.pp);
     if s.attention_dp > 1 {
         a.put("--dp-size", s.attention_dp).put_switch("--enable-dp-attention", true);
+    }
+    if s.ep > 1 && !ranks.is_multiple_of(s.ep) {
+        let reason = format!(
+            "SGLang distributes experts over the {ranks} ranks of tp x attention_dp, of which {} is not a divisor",
+            s.ep
+        );
+        draft.reject("ep", reason);
     }
     if s.ep > 1 {
         a.put("--ep-size", s.ep);
