@@ -396,3 +396,61 @@ fn flags_of_several_nodes_are_checked_against_the_release() {
     refuses(launch("vllm@0.10.2").map(|(text, _)| text), "--nnodes", "since 0.11.1");
     says(&launch("vllm@0.11.1").unwrap().0, &["--nnodes"]);
 }
+
+#[test]
+fn only_the_first_node_of_a_vllm_server_over_several_nodes_serves() {
+    let set = [("tp", "16"), ("attention_dp", "1"), ("ep", "16"), ("dp", "1")];
+    let vllm = launched(Tool::Vllm, "h200-sxm-64", &set, None).unwrap();
+    says(&vllm, &["--nnodes", "[ \"$NODE_RANK\" = 0 ] || echo --headless"]);
+}
+
+#[test]
+fn accelerators_that_the_software_does_not_support_are_refused() {
+    for (tool, target) in [(Tool::Vllm, "trn2-16"), (Tool::Sglang, "trn2-16"), (Tool::TensorRtLlm, "mi300x-8")] {
+        refuses(launched(tool, target, &[], None), "target", "does not support");
+    }
+}
+
+#[test]
+fn experts_of_sglang_are_distributed_over_tensor_ranks() {
+    refuses(launched(Tool::Sglang, "h200-sxm-8", &[("tp", "2"), ("attention_dp", "1")], None), "ep", "2 ranks");
+}
+
+#[test]
+fn shares_of_memory_become_shares_of_what_the_weights_leave_free_for_tensorrt_llm() {
+    let [tp, groups, ep, ..] = EXPERTS;
+    let fraction = |share| {
+        let set = [tp, groups, ep, ("gpu_memory_utilization", share)];
+        let text = launched(Tool::TensorRtLlm, "h200-sxm-8", &set, None).unwrap();
+        let value = text.split_once("free_gpu_memory_fraction: ").unwrap().1.split_whitespace().next().unwrap();
+        value.parse::<f64>().unwrap()
+    };
+    let (low, high) = (fraction("0.85"), fraction("0.95"));
+    assert!(low < 0.85 && low < high && high < 0.95, "{low} {high}");
+}
+
+#[test]
+fn meshes_of_maxtext_span_the_hosts_of_a_slice_of_tpus() {
+    let mesh = |target: &str, software: &str| {
+        let set = [("tp", "2"), ("pp", "1"), ("sharding", "zero3"), ("software", software)];
+        let options = Options { tool: Some(Tool::MaxText), ..Options::default() };
+        served("llama3.1-8b-train", target, &set, options).unwrap().0
+    };
+    let axes = ["ici_fsdp_parallelism=64", "ici_tensor_parallelism=2", "dcn_fsdp_parallelism=1\n", "within a slice"];
+    says(&mesh("tpu-v5p-128", "maxtext"), &axes);
+    let axes = ["ici_fsdp_parallelism=4", "ici_tensor_parallelism=2", "dcn_fsdp_parallelism=8\n", "within a node"];
+    says(&mesh("h100-sxm-64", "maxtext"), &axes);
+}
+
+#[test]
+fn older_releases_of_sglang_select_deepep_by_a_switch() {
+    let script = |software: &str| {
+        let set =
+            [("tp", "1"), ("attention_dp", "8"), ("ep", "8"), ("moe_dispatcher", "deepep"), ("software", software)];
+        launched(Tool::Sglang, "h200-sxm-8", &set, None).unwrap()
+    };
+    let (old, new) = (script("sglang@0.4.9"), script("sglang@0.5.3"));
+    says(&old, &["--enable-deepep-moe"]);
+    says(&new, &["--moe-a2a-backend deepep"]);
+    assert!(!old.contains("--moe-a2a-backend") && !new.contains("--enable-deepep-moe"), "{old}{new}");
+}

@@ -51,6 +51,9 @@ fn copies(job: &Job<'_>) -> Option<u64> {
     job.scenario.base.plan.serving.redundant_experts.filter(|copies| *copies > 0.0).map(count)
 }
 
+/// The first release of SGLang that selects the dispatcher of experts by name.
+const SINCE_MOE_BACKENDS: &str = "0.5.0";
+
 /// Whether DeepEP dispatches tokens to experts. Reports an error for a dispatcher that only supports training.
 fn direct_dispatch(job: &Job<'_>, draft: &mut Draft) -> bool {
     match job.scenario.base.plan.switches.moe_dispatcher {
@@ -122,7 +125,11 @@ pub(super) fn sglang(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         a.put_switch("--enable-eplb", true).put("--ep-num-redundant-experts", copies);
     }
     if direct_dispatch(job, draft) {
-        a.put("--moe-a2a-backend", "deepep");
+        if job.is_older(SINCE_MOE_BACKENDS) {
+            a.put_switch("--enable-deepep-moe", true);
+        } else {
+            a.put("--moe-a2a-backend", "deepep");
+        }
     }
     a.put_switch("--enable-two-batch-overlap", plan.two_batch_overlap == Some(true));
     if let Some(gb) = host_cache(job) {

@@ -167,7 +167,9 @@ impl Draft {
                     }
                     FlagError::Since(since) => {
                         let release = release.unwrap_or("this release");
-                        format!("{} supports it since {since}; the scenario's release is {release}", tool.label())
+                        // Dynamo's workers are started with the flags of their engine, whose release this is.
+                        let engine = Tool::named(table).unwrap_or(tool).label();
+                        format!("{engine} supports it since {since}; the scenario's release is {release}")
                     }
                 };
                 Some(Unsupported::new(flag, reason))
