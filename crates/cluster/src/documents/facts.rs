@@ -81,7 +81,7 @@ impl Facts {
             origin.extend(own);
         }
         // A configuration of the client alone states the load without a section.
-        for field in [Field::Isl, Field::Osl, Field::Concurrency, Field::RequestRate] {
+        for field in [Field::Isl, Field::Osl, Field::Shortest, Field::Concurrency, Field::RequestRate] {
             let key = field.name();
             let section = fields.get("benchmark").and_then(Value::as_object);
             if section.is_some_and(|section| section.contains_key(key)) {

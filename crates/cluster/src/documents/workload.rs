@@ -103,6 +103,20 @@ pub(super) fn array(facts: &Facts) -> Option<u64> {
     list.split(',').map(members).sum()
 }
 
+/// Mean of the lengths that a client draws for a stated length, and a note if it is not the stated one.
+fn mean_length(facts: &Facts) -> (impl Fn(u64) -> u64, Option<String>) {
+    let shortest = facts.number(Field::BenchmarkShortest).unwrap_or(1.0).clamp(0.0, 1.0);
+    let note = (shortest < 1.0).then(|| {
+        format!(
+            "the client draws lengths between {shortest} times the stated length and the stated length: the means are \
+             planned"
+        )
+    });
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
+    let mean = move |tokens: u64| (tokens as f64 * (1.0 + shortest) / 2.0).round() as u64;
+    (mean, note)
+}
+
 fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines) -> Vec<MissingInput> {
     let Context { facts, catalog, model, given, .. } = *context;
     let mut gaps = Vec::new();
@@ -110,9 +124,11 @@ fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines
     let mut sequence = Vec::new();
     // Clients state the tokens of a common prefix separately.
     let prefix = whole(Field::BenchmarkPrefixLen).filter(|tokens| *tokens > 0);
-    let prompt = whole(Field::BenchmarkIsl).map(|tokens| tokens + prefix.unwrap_or(0));
+    let (mean, length_note) = mean_length(facts);
+    notes.extend(length_note);
+    let prompt = whole(Field::BenchmarkIsl).map(|tokens| mean(tokens) + prefix.unwrap_or(0));
     let pooled = facts.flag(Field::BenchmarkPooled) == Some(true);
-    let generate = if pooled { Some(0) } else { whole(Field::BenchmarkOsl) };
+    let generate = if pooled { Some(0) } else { whole(Field::BenchmarkOsl).map(mean) };
     for (key, from, knob, tokens) in [
         ("prompt", Field::BenchmarkIsl, Knob::Prompt, prompt),
         ("generate", if pooled { Field::BenchmarkPooled } else { Field::BenchmarkOsl }, Knob::Generate, generate),

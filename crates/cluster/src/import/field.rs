@@ -243,6 +243,7 @@ fields! {
     BenchmarkDataset "benchmark.dataset" Text Context,
     BenchmarkIsl "benchmark.isl" Load Planned,
     BenchmarkOsl "benchmark.osl" Load Planned,
+    BenchmarkShortest "benchmark.shortest" Float Planned,
     BenchmarkOslMax "benchmark.osl_max" Load Unplanned,
     BenchmarkPrefixLen "benchmark.prefix_len" Load Planned,
     BenchmarkImages "benchmark.images" Load Planned,
@@ -255,6 +256,7 @@ fields! {
     // The same settings, where a configuration of the client alone states them.
     Isl "isl" Load Unplanned,
     Osl "osl" Load Unplanned,
+    Shortest "shortest" Float Unplanned,
     PrefixLen "prefix_len" Load Unplanned,
     Images "images" Load Unplanned,
     ImageSize "image_size" Load Unplanned,

@@ -130,10 +130,25 @@ pub(crate) fn command(name: &str, args: &Args) -> ReadFields {
             flag(&key, &a.node, &mut f);
         }
     }
-    if name == "guidellm" {
-        guidellm(args, &mut f);
+    match name {
+        "guidellm" => guidellm(args, &mut f),
+        "sglang.bench_serving" => shortest(args, &mut f),
+        _ => {}
     }
     f
+}
+
+/// SGLang's client draws random lengths between a share of the stated length, which is zero by default, and the stated
+/// length. That of vLLM draws them around the stated length, which is then the mean.
+fn shortest(args: &Args, f: &mut ReadFields) {
+    let Some(dataset) = args.flag(&["dataset_name"]) else { return };
+    if !matches!(dataset.text().as_deref(), Some("random" | "random-ids" | "image")) {
+        return;
+    }
+    match args.flag(&["random_range_ratio"]) {
+        Some(ratio) => drop(f.float(Field::Shortest, ratio)),
+        None => f.fields.set_implied(Field::Shortest, 0.0, dataset.line),
+    }
 }
 
 /// GuideLLM states the lengths in one setting, and the meaning of its rates in another.
