@@ -185,7 +185,8 @@ impl Facts {
     }
 }
 
-fn shown_place(origin: &Origin) -> String {
+/// The place as `file:line`.
+pub(super) fn shown_place(origin: &Origin) -> String {
     let line = origin.line.map_or_else(String::new, |line| format!(":{line}"));
     format!("{}{line}", one_line(&origin.file))
 }

@@ -19,7 +19,7 @@ use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 
 use crate::import::Import;
-use crate::launch::yaml_text;
+use crate::launch::{one_line, yaml_text};
 use facts::{Facts, YamlLines};
 
 /// What the user adds to the files of a job.
@@ -146,6 +146,11 @@ pub fn documents(import: &Import, library: &Library, given: &UserInput) -> Resul
         });
     }
     let workload = workload::write(&context, &mut notes).map_err(|more| gaps.extend(more)).ok();
+    let unknown: Vec<String> =
+        import.not_understood.iter().map(|note| format!("{} ({})", note.text, facts::shown_place(&note.at))).collect();
+    if !unknown.is_empty() {
+        notes.push(format!("not understood: {}", unknown.join(", ")));
+    }
     let unused = facts.unused();
     if !unused.is_empty() {
         notes.push(format!("found in the files, but not part of the plan: {}", unused.join(", ")));
@@ -155,7 +160,10 @@ pub fn documents(import: &Import, library: &Library, given: &UserInput) -> Resul
             let name = facts.name(model.as_deref());
             let entry = |body: &str| format!("- name: {}\n{body}", yaml_text(&name));
             let read_from = [target.read_from, workload.1];
-            Ok(Documents { target: entry(&target.body), workload: entry(&workload.0), read_from, notes, name })
+            let unknown: String =
+                unknown.iter().map(|setting| format!("# not understood: {}\n", one_line(setting))).collect();
+            let workload = format!("{unknown}{}", entry(&workload.0));
+            Ok(Documents { target: entry(&target.body), workload, read_from, notes, name })
         }
         _ => Err(gaps),
     }

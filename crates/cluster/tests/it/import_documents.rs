@@ -5,6 +5,7 @@ use atlas_cluster::documents::{Documents, UserInput, documents};
 use atlas_config::library::Library;
 use atlas_core::field::{FileLocation, ValueType};
 use atlas_document::Sources;
+use atlas_plan::engine::answer::serving::{memory_share, weights_share};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::Scenario;
 
@@ -264,4 +265,52 @@ fn experts_stages_and_overlap_of_megatron_are_planned() {
     let listed =
         read("run.sh", &format!("{all} --moe-token-dispatcher-type allgather")).to_json()["not_understood"].to_string();
     assert!(listed.contains("moe-token-dispatcher-type"), "{listed}");
+}
+
+#[test]
+fn settings_that_are_not_understood_are_listed_with_the_estimate_and_in_the_file() {
+    let (found, _) = planned(
+        "vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-sise 4",
+        &[("prompt", "2000"), ("generate", "500"), ("concurrency", "64")],
+    );
+    let wanted = "not understood: --tensor-parallel-sise (run.sh:1)";
+    assert!(found.notes.iter().any(|note| note == wanted), "{:?}", found.notes);
+    assert!(found.workload.starts_with(&format!("# {wanted}\n")), "{}", found.workload);
+}
+
+#[test]
+fn tensorrt_llm_limits_the_cache_to_a_share_of_what_the_weights_leave_free() {
+    let server = "trtllm-serve meta-llama/Llama-3.1-70B-Instruct --tp_size 4";
+    let lengths = [("prompt", "2000"), ("generate", "500"), ("concurrency", "64")];
+    let utilization = |flags: &str| {
+        let (_, scenario) = planned(&format!("{server} {flags}"), &lengths);
+        let weights = weights_share(&scenario, &scenario.base).unwrap();
+        let share = memory_share(&scenario, &scenario.base);
+        ((share - weights) / (1.0 - weights), weights)
+    };
+    let (usual, weights) = utilization("");
+    assert!((usual - 0.9).abs() < 1e-3 && weights > 0.1, "{usual} {weights}");
+    for share in [0.9, 0.75, 0.3] {
+        let (planned, _) = utilization(&format!("--kv_cache_free_gpu_memory_fraction {share}"));
+        assert!((planned - share).abs() < 1e-3, "{planned} instead of {share}");
+    }
+    let given = [&lengths[..], &[("gpu_memory_utilization", "0.8")]].concat();
+    let (_, scenario) = planned(&format!("{server} --kv_cache_free_gpu_memory_fraction 0.75"), &given);
+    assert_eq!(scenario.get(Knob::GpuMemoryUtilization).to_string(), "0.8");
+}
+
+#[test]
+fn clients_of_sglang_draw_lengths_below_the_stated_ones() {
+    let lengths = |client: &str| {
+        let (found, scenario) = planned(&format!("{SERVER}\n{client} --max-concurrency 8"), &[]);
+        let note = found.notes.iter().any(|note| note.starts_with("the client draws lengths"));
+        (scenario.get(Knob::Prompt).to_string(), scenario.get(Knob::Generate).to_string(), note)
+    };
+    let words = |prompt: &str, generate: &str, note| (prompt.to_owned(), generate.to_owned(), note);
+    let sglang = "python3 -m sglang.bench_serving --dataset-name random --random-input 4096 --random-output 1024";
+    assert_eq!(lengths(&format!("{sglang} --random-range-ratio 0.25")), words("2560", "640", true));
+    assert_eq!(lengths(sglang), words("2048", "512", true));
+    assert_eq!(lengths(&format!("{sglang} --random-range-ratio 1.0")), words("4096", "1024", false));
+    let vllm = "vllm bench serve --dataset-name random --random-input-len 4096 --random-output-len 1024";
+    assert_eq!(lengths(&format!("{vllm} --random-range-ratio 0.25")), words("4096", "1024", false));
 }

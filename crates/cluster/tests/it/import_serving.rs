@@ -276,3 +276,16 @@ fn model_path_under_an_unset_variable_yields_its_last_part() {
         expect(&read("serve.sh", &format!("{command}\n")), &json!({"model": model}));
     }
 }
+
+#[test]
+fn older_releases_of_sglang_distribute_experts_over_all_tensor_ranks_by_a_switch() {
+    let run = |flags: &str| {
+        read("s.sh", &format!("python3 -m sglang.launch_server --model-path org/moe-100B --tp 16 {flags}\n"))
+    };
+    let found = run("--enable-ep-moe");
+    expect(&found, &json!({ "tp": 16, "ep": 16 }));
+    assert!(found.not_understood.is_empty(), "{:?}", found.not_understood);
+    assert!(run("--ep-size 8").conflicts.is_empty());
+    let conflicts = run("--ep-size 32").conflicts;
+    assert!(conflicts.iter().any(|note| note.text.contains("does not divide tp_size = 16")), "{conflicts:?}");
+}

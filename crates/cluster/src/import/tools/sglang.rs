@@ -70,6 +70,8 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             Some(_) => false,
             None => out.record_unset_variables(node),
         },
+        // 0.4.1 to 0.4.9: all tensor ranks.
+        "enable_ep_moe" => node.switch() != Some(true) || out.set(Field::ExpertParallel, true, node.line),
         // Before 0.4.9.
         "enable_deepep_moe" => node.switch() != Some(true) || deepep(out, node.line),
         "enable_two_batch_overlap" => out.flag(Field::TwoBatchOverlap, node),
