@@ -7,7 +7,7 @@ use atlas_plan::search::figure;
 use super::words::Words;
 
 /// Phrases, with the metrics they stand for in training and in serving; longer phrases first.
-const PHRASES: [(&str, MetricId, MetricId); 80] = [
+const PHRASES: [(&str, MetricId, MetricId); 82] = [
     ("tokens per second per user", MetricId::TokensPerSec, MetricId::TokensPerSecPerUser),
     ("tokens per second per gpu", MetricId::TokensPerSecPerAccel, MetricId::TokensPerSecPerAccel),
     ("cost per million tokens", MetricId::DollarPer1mTokens, MetricId::DollarPer1mTokens),
@@ -43,6 +43,8 @@ const PHRASES: [(&str, MetricId, MetricId); 80] = [
     ("electricity", MetricId::KwhPerRun, MetricId::KwhPer1mTokens),
     ("carbon footprint", MetricId::KgCo2ePerRun, MetricId::KgCo2ePer1mTokens),
     ("hours per run", MetricId::TimeToTrainH, MetricId::TimeToTrainH),
+    ("break-even utilization", MetricId::BreakEvenMonths, MetricId::BreakEvenMonths),
+    ("break even utilization", MetricId::BreakEvenMonths, MetricId::BreakEvenMonths),
     ("break even", MetricId::BreakEvenMonths, MetricId::BreakEvenMonths),
     ("rent or buy", MetricId::BreakEvenMonths, MetricId::BreakEvenMonths),
     ("rent or own", MetricId::BreakEvenMonths, MetricId::BreakEvenMonths),

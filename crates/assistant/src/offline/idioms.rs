@@ -121,9 +121,20 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
 pub(super) fn rewrite_jargon(words: &mut Words) {
     let some = |words: &Words, list: &[&str]| list.iter().any(|phrase| words.has(phrase));
     let asks_meaning = |words: &Words| words.begins("what is a") || words.begins("what does") && words.has("mean");
+    words.rewrite_triples(|format, kv, cache| {
+        let named = kv == "kv" && cache == "cache" && Knob::KvPrecision.parse(format, &[]).is_ok();
+        named.then(|| vec![format!("{}={format}", Knob::KvPrecision.name())])
+    });
+    for save in ["how much do i save with", "how much would i save with", "how much does it save to use"] {
+        words.replace(save, &["what", "if"]);
+    }
     for (one, other, question) in SAME {
         if some(words, one) && some(words, other) && !asks_meaning(words) {
-            *words = Words::of(question);
+            // Settings such as `for 32k context` are kept.
+            let settings = words.all().iter().position(|word| matches!(word.as_str(), "for" | "with" | "at"));
+            let settings = settings.and_then(|at| words.all().get(at..)).unwrap_or_default().join(" ");
+            let settings = if settings.contains(|c: char| c.is_ascii_digit()) { settings } else { String::new() };
+            *words = Words::of(&format!("{question} {settings}"));
             return;
         }
     }
@@ -272,6 +283,8 @@ mod tests {
             ("what if the network is 400 gb/s", "what if the network_gbps=400"),
             ("what if the network was 800gbps", "what if the network_gbps=800"),
             ("how long does the first token take", "what is the ttft"),
+            ("how much memory does the kv cache need for 32k context", "where does the memory go for 32k context"),
+            ("how much do i save with fp8 kv cache", "what if kv_precision=fp8"),
             ("what is chunked prefill", "what is chunked prefill"),
         ];
         for (line, words) in expected {

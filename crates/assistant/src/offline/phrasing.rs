@@ -87,6 +87,22 @@ const UNITS: [&str; 18] = [
 ];
 /// Numbers of tokens below this are a sequence length, others the length of a training run.
 const LONGEST_LENGTH: f64 = 1e8;
+/// Phrases of questions for the cost or duration of a number of tokens, which is then at least this number.
+const VOLUMES: [&str; 12] = [
+    "cost",
+    "costs",
+    "price",
+    "expensive",
+    "how long",
+    "how many days",
+    "how many hours",
+    "how many weeks",
+    "how many months",
+    "to serve",
+    "to generate",
+    "to process",
+];
+const SMALLEST_VOLUME: f64 = 1e6;
 
 /// Parses a number with a scale suffix: `15t`, `128k`, `1_000`.
 fn scaled(word: &str) -> Option<f64> {
@@ -155,9 +171,11 @@ pub(super) fn rewrite_settings(words: &mut Words) {
         let spoken = set.contains('=') && matches!(tokens, "tokens" | "token" | "tok");
         spoken.then(|| vec![set.to_owned()])
     });
+    // A million tokens are a prompt in "does it fit with 1M tokens", but not in "how much do 1M tokens cost".
+    let longest = if VOLUMES.iter().any(|phrase| words.has(phrase)) { SMALLEST_VOLUME } else { LONGEST_LENGTH };
     words.rewrite_pairs(|number, tokens| {
         let value = scaled(number).filter(|_| matches!(tokens, "tokens" | "token" | "tok"))?;
-        let knob = if value < LONGEST_LENGTH { Knob::Prompt } else { Knob::TrainTokens };
+        let knob = if value < longest { Knob::Prompt } else { Knob::TrainTokens };
         Some(vec![format!("{}={value}", knob.name())])
     });
     figures::name_bounded(words);
@@ -260,6 +278,8 @@ mod tests {
             ("1000 concurrent users", "concurrency=1000"),
             ("train on 15T tokens", "train on train_tokens=15000000000000"),
             ("15 trillion tokens", "train_tokens=15000000000000"),
+            ("how much does it cost to serve 1 million tokens", "how much does it cost to serve train_tokens=1000000"),
+            ("does it fit with 1M tokens", "does it fit with prompt=1000000"),
             ("what would it cost per 1M tokens", "what would it cost per million tokens"),
             ("the carbon footprint per 1M tokens", "the carbon footprint"),
             ("which gpu is cheapest under 50 ms tpot", "which gpu is cheapest tpot under 50ms"),

@@ -122,6 +122,21 @@ pub(super) fn rewrite_question(words: &mut Words) {
     for phrase in ["tokens per second each", "tokens/s each", "tok/s each", "tokens per second per user"] {
         words.rewrite_value(phrase, &[], |value| Some(format!("tokens_per_sec_per_user>={}", count(value)?)));
     }
+    // "How many requests per second can 8 H100 serve": the question is for the rate, and 8 is not the rate.
+    for phrase in ["how many requests per second", "how many requests a second", "how many rps", "how many qps"] {
+        if words.begins(phrase) {
+            words.replace(phrase, &["what", "is", "the", "requests_per_sec"]);
+            words.take("handle");
+            words.take("serve");
+        }
+    }
+    comparison(words);
+    words.replace("how long would it take", &["how", "long", "does", "it", "take"]);
+    // All parameters are trained; nothing is said about recomputation.
+    for tuning in ["fine-tuning", "finetuning", "fine-tune", "finetune", "fine tuning", "sft"] {
+        words.replace(&format!("full {tuning}"), &["training"]);
+        words.replace(&format!("full-parameter {tuning}"), &["training"]);
+    }
     for period in ["day", "hour", "minute", "month"] {
         if words.begins(&format!("how many requests per {period}"))
             || words.begins(&format!("how many requests a {period}"))
@@ -132,6 +147,35 @@ pub(super) fn rewrite_question(words: &mut Words) {
             words.take("serve");
         }
     }
+}
+
+/// "How much faster is B200 than H100": `is B200 faster than H100`.
+fn comparison(words: &mut Words) {
+    for adjective in ["faster", "cheaper", "better"] {
+        for lead in ["how much", "how many times"] {
+            let phrase = format!("{lead} {adjective} is");
+            if words.begins(&phrase) && words.has("than") {
+                words.replace(&phrase, &["is"]);
+                words.replace("than", &[adjective, "than"]);
+            }
+        }
+    }
+}
+
+/// Takes the period of "how many tokens per day" and leaves `how many tokens per second`.
+pub(super) fn tokens_per_period(words: &mut Words) -> Option<&'static str> {
+    if !words.begins("how many tokens") {
+        return None;
+    }
+    for period in ["minute", "hour", "day", "week", "month", "year"] {
+        for link in ["per", "a", "in a", "in one", "each", "every"] {
+            if words.take(&format!("{link} {period}")) {
+                words.replace("how many tokens", &["how", "many", "tokens", "per", "second"]);
+                return Some(period);
+            }
+        }
+    }
+    None
 }
 
 /// "If one GPU is 20% slower than the others": a slow node, which can be simulated.
@@ -191,6 +235,10 @@ mod tests {
             ("what does fp8 bring", "would fp8 help"),
             ("what if one gpu is 20% slower than the others", "what if slow_nodes=1 slow_factor=1.2"),
             ("1000 users at 30 tokens per second each", "1000 users at tokens_per_sec_per_user>=30"),
+            ("how many requests per second can 8 h100 serve", "what is the requests_per_sec can 8 h100"),
+            ("how much faster is b200 than h100", "is b200 faster than h100"),
+            ("how much memory for full fine-tuning of llama 8b", "how much memory for training of llama 8b"),
+            ("how long would it take to serve", "how long does it take to serve"),
             ("how many requests per day can one node handle", "what is the requests_per_sec can one node"),
         ];
         for (line, wanted) in expected {

@@ -34,6 +34,8 @@ pub(super) struct ParsedQuestion {
     pub(super) failures: Option<Failures>,
     /// Setting with which another setting of the same knob, contained in `subject`, is compared.
     pub(super) against: Option<(Knob, Setting)>,
+    /// Period of "how many tokens per day".
+    pub(super) period: Option<&'static str>,
     /// Notes about corrected words.
     pub(super) readings: Vec<String>,
     /// Remaining words, for topics without a scenario.
@@ -66,6 +68,7 @@ impl ParsedQuestion {
         context: &Context<'_>,
     ) -> Result<ParsedQuestion, Refusal> {
         let written = words.clone();
+        let period = rephrased::tokens_per_period(&mut words);
         phrasing::rewrite_settings(&mut words);
         let failures = mtbf::take(&mut words.clone());
         let Some(topic) = topic::take(&mut words) else {
@@ -81,6 +84,7 @@ impl ParsedQuestion {
             times: None,
             failures,
             against: None,
+            period,
             readings,
             words: words.clone(),
             known,
@@ -152,8 +156,10 @@ impl ParsedQuestion {
     /// Parses a line of the query grammar, or a metric and a subject.
     fn parse_query_line(line: &str, mut words: Words, known: Known) -> Result<ParsedQuestion, Refusal> {
         let question = |topic, figure, subject, words| {
-            let (times, failures, against, readings, known) = (None, None, None, Vec::new(), known.clone());
-            ParsedQuestion { topic, figure, scaled: None, subject, times, failures, against, readings, words, known }
+            let (times, failures, against, period, readings, known) =
+                (None, None, None, None, Vec::new(), known.clone());
+            let scaled = None;
+            ParsedQuestion { topic, figure, scaled, subject, times, failures, against, period, readings, words, known }
         };
         match parse(line, &known) {
             Ok(subject) if subject.intent() == Intent::Race => Ok(question(Topic::Rank, None, subject, words)),
@@ -183,6 +189,12 @@ impl ParsedQuestion {
         let mut overrides = context.overrides.clone();
         overrides.extend(self.settings(nodes));
         let mut case = Case::of(context, &target, &workload, overrides)?;
+        // A number of tokens to serve is not a setting of the workload; the answer computes with it.
+        if self.topic == Topic::Value && case.mode() == Mode::Inference && self.tokens().is_some() {
+            let mut overrides = case.overrides;
+            overrides.remove(&Knob::TrainTokens);
+            case = Case::of(context, &target, &workload, overrides)?;
+        }
         let adapted = if self.subject.hardware.is_empty() { Vec::new() } else { case.adapt_to_target() };
         reply.about = Some(case.about());
         for note in adapted {
@@ -275,6 +287,10 @@ impl ParsedQuestion {
         // The model only has a workload of another mode. It replaces the model of the context's workload.
         let workload = context.library.workload(&other.name).map_err(|found| Refusal::Files(found.to_string()))?;
         let Some(model) = workload.model.as_deref() else { return Ok(other.name.clone()) };
+        // A word that only the workload has, such as `qlora`, names the workload and not just its model.
+        if words.iter().any(|word| !model.to_lowercase().contains(word.as_str())) {
+            return Ok(other.name.clone());
+        }
         reply.push_text(format!(
             "The files have no {} workload of {model}; the answer is about {} with that model.",
             mode.map_or("such", |mode| match mode {
@@ -292,6 +308,14 @@ impl ParsedQuestion {
         let tokens = self.subject.tokens.map(|tokens| (Knob::TrainTokens, Setting::Number(tokens)));
         let nodes = nodes.map(number_of_nodes);
         sort::collect_unsorted(nodes.into_iter().chain(self.subject.settings.iter().cloned()).chain(tokens))
+    }
+
+    /// Number of tokens to train on or to serve.
+    pub(super) fn tokens(&self) -> Option<f64> {
+        match self.settings(None).get(&Knob::TrainTokens) {
+            Some(Setting::Number(tokens)) => Some(*tokens),
+            _ => None,
+        }
     }
 
     /// Metric named in the question, or else `otherwise`. It must apply to the scenario.

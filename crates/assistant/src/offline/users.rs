@@ -83,12 +83,15 @@ pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Resul
         reply.command(&["advise"], case.command_flags());
         return Ok(reply);
     };
-    let more = if more { " or more" } else { "" };
+    let or_more = if more { " or more" } else { "" };
     reply.push_text(format!(
-        "The longest {what} that fit{bounds} on {} with the current layout have {tokens:.0}{more} tokens; the model \
-         itself may support fewer.",
+        "The longest {what} that fit{bounds} on {} with the current layout have {tokens:.0}{or_more} tokens.",
         found.parts.target.name
     ));
+    let longer = found.with(&[(Knob::Prompt, Setting::Number(tokens + MIN_PROMPT))])?;
+    if let Some(trouble) = longer.trouble().filter(|_| !more) {
+        reply.push_text(format!("Longer ones cannot run: {trouble}."));
+    }
     found.figure(&mut reply, MetricId::MemoryFill.metric());
     headline(&mut reply, &found);
     suggest(&mut reply, &found, &format!("prompt {tokens:.0}"));

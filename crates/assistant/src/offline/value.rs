@@ -1,11 +1,16 @@
 //! Values of metrics, their accuracy, and the origin of their inputs.
 
+use atlas_config::Mode;
+use atlas_core::time_unit::TimeUnit;
 use atlas_core::units;
 use atlas_evidence::support;
 use atlas_plan::estimate::MetricId;
 use atlas_plan::explain::{self, Term};
+use atlas_plan::knob::Knob;
+use atlas_plan::search::break_even::break_even_utilization;
 
-use super::case::Context;
+use super::case::{Case, Context};
+use super::figures::NamedFigure;
 use super::fitting::headline;
 use super::reply::ReplyKind;
 use super::subject::ParsedQuestion;
@@ -18,7 +23,14 @@ const INPUTS: usize = 16;
 pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Value);
     let case = question.case(context, &mut reply)?;
-    if question.figure.is_some() {
+    let volume = question.tokens().filter(|_| case.mode() == Mode::Inference);
+    if let Some(tokens) = volume {
+        state_volume(&mut reply, &case, tokens);
+    }
+    // The duration of a number of tokens is not the latency of a request.
+    let latency = |figure: NamedFigure| figure.metric(case.mode()).id == MetricId::P99Ms;
+    let answered = volume.is_some() && question.figure.is_some_and(latency);
+    if question.figure.is_some() && !answered {
         let metric = question.metric(&case, MetricId::TokensPerSec)?;
         let interval = case.interval(metric).map(|ends| format!(", 90 % interval {ends}")).unwrap_or_default();
         reply.push_text(format!("{}: {}{interval} ({}).", metric.label, case.format_metric(metric), metric.help));
@@ -27,7 +39,18 @@ pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<
         if metric.id == MetricId::RequestsPerSec
             && let Some(rate) = case.value(metric)
         {
-            reply.push_text(format!("That is {} per day.", units::si(86_400.0 * rate)));
+            reply.push_text(format!(
+                "That is {} per day, with the load of the workload (concurrency {}, request_rate {}).",
+                units::si(86_400.0 * rate),
+                case.scenario.get(Knob::Concurrency),
+                case.scenario.get(Knob::RequestRate)
+            ));
+        }
+        if let Some(period) = question.period.filter(|_| metric.id == MetricId::TokensPerSec)
+            && let Some(rate) = case.value(metric)
+        {
+            let seconds = TimeUnit::named(period).map_or(1.0, TimeUnit::seconds);
+            reply.push_text(format!("That is {}tokens per {period}.", units::si(seconds * rate)));
         }
         if metric.id == MetricId::BreakEvenMonths {
             let (rent, own) = (MetricId::UsdPerHour.metric(), MetricId::UsdPerHourOwned.metric());
@@ -38,12 +61,37 @@ pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<
                 case.format_metric(rent),
                 case.format_metric(own)
             ));
+            if let Some(share) = break_even_utilization(&case.scenario) {
+                reply.push_text(format!(
+                    "Over the life of the hardware, owning is cheaper from a utilization of {:.1} %.",
+                    100.0 * share
+                ));
+            }
             reply.command(&["break-even"], case.command_flags());
         }
     }
     headline(&mut reply, &case);
     reply.command(&["run"], case.command_flags());
     Ok(reply)
+}
+
+/// States how long a number of generated tokens takes, and what it costs.
+fn state_volume(reply: &mut Reply, case: &Case<'_>, tokens: f64) {
+    let (rate, price) = (MetricId::TokensPerSec.metric(), MetricId::DollarPer1mTokens.metric());
+    if let Some(per_second) = case.value(rate).filter(|rate| *rate > 0.0) {
+        reply.push_text(format!(
+            "{}tokens take {} at {}.",
+            units::si(tokens),
+            units::duration(tokens / per_second),
+            case.format_metric(rate)
+        ));
+        case.figure(reply, rate);
+        reply.command(&["explain", rate.name], case.command_flags());
+    }
+    if let Some(usd) = case.value(price) {
+        reply.push_text(format!("They cost ${:.2} at {} per million.", usd * tokens / 1e6, case.format_metric(price)));
+        case.figure(reply, price);
+    }
 }
 
 /// Answers with the intervals, and the measurements behind them.
