@@ -9,6 +9,7 @@ use super::{Problems, UNCALIBRATED, serving, training};
 use crate::engine::answer;
 use crate::engine::datasheet;
 use crate::engine::{analytical_scenario, estimate as estimate_of};
+use crate::knob::Knob;
 use crate::scenario::Scenario;
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
@@ -240,6 +241,11 @@ fn serving_input(
     problems: &mut Vec<String>,
 ) -> event_serving::Input {
     let constants = answer::throttle::serving(scenario, system);
+    let closed = closed::estimate(system, &constants);
+    let traced = matches!(options.arrivals, Some(ArrivalsWord::Trace(_)));
+    let reused = answer::event::serving::with_hits_of_conversations(system, &constants, &closed);
+    let system = if traced { system } else { &reused };
+    notes.extend(reuse_notes(scenario, system, traced));
     let mut input = event_serving::Input::of(system, &constants, REQUESTS);
     if let Some(isl) = options.isl {
         input.lengths.isl = isl.0;
@@ -302,6 +308,30 @@ fn serving_input(
         _ => (counted.saturating_add(warm_up), warm_up),
     };
     input
+}
+
+/// Notes on conversations and tiers of the KV cache, which the simulation does not follow block by block.
+fn reuse_notes(scenario: &Scenario, system: &ServingInput, traced: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    let conversations = scenario.base.conversations().is_some();
+    if conversations && traced {
+        notes.push("conversations have no effect: the trace states which requests share a prefix".to_owned());
+    } else if conversations {
+        notes.push(format!(
+            "conversations are not followed one by one: {} of the prompt tokens are cached, as the closed form estimates",
+            units::percent(system.prefix_hit)
+        ));
+    }
+    let tiers = [Knob::KvHostGb, Knob::KvSsdGb, Knob::KvRemoteGb];
+    let tiers = tiers.into_iter().zip(scenario.base.kv_tiers()).filter(|(_, tier)| tier.bytes > 0.0);
+    let tiers: Vec<&str> = tiers.map(|(knob, _)| knob.name()).collect();
+    if !tiers.is_empty() && (traced || !conversations) {
+        notes.push(format!(
+            "{} not simulated: blocks that leave the memory of the accelerators are lost",
+            if tiers.len() == 1 { format!("{} is", tiers.join("")) } else { format!("{} are", tiers.join(" and ")) }
+        ));
+    }
+    notes
 }
 
 /// Default autoscaling. The intervals are those of Kubernetes' horizontal autoscaler (15 s between decisions, 300 s
@@ -481,4 +511,33 @@ pub fn read_trace(file: &Path) -> Result<Vec<TraceRequest>, String> {
     };
     let requests = read.map_err(|error| named(&error))?;
     if requests.is_empty() { Err(named(&"found no requests")) } else { Ok(requests) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
+    use super::{Options, Plan, Work};
+    use crate::scenario::Scenario;
+    use crate::testing;
+    use atlas_core::plan::Engine;
+
+    fn plan(sets: &[&str]) -> Plan {
+        let parts = testing::parts("h100-sxm-8", "llama3.1-70b-serve");
+        let knobs = testing::with_engine(Engine::Analytical, sets);
+        let scenario = Scenario::resolve(&parts, &knobs).unwrap();
+        Plan::of("test".to_owned(), &scenario, &Options::default(), None).unwrap()
+    }
+
+    #[test]
+    fn conversations_determine_the_hit_rate_and_tiers_without_them_are_noted() {
+        let lengths = ["prompt=4096", "generate=256", "shared_prefix=3000", "conversations=2000", "turns=1"];
+        let talk = plan(&lengths);
+        let Work::Serving(work) = &talk.work else { panic!("{talk:?}") };
+        assert!(work.input.system.prefix_hit > 0.7, "{}", work.input.system.prefix_hit);
+        assert!(talk.notes.iter().any(|note| note.contains("as the closed form estimates")), "{:?}", talk.notes);
+        let tiers = plan(&["kv_host_gb=100"]);
+        assert!(tiers.notes.iter().any(|note| note.contains("kv_host_gb is not simulated")), "{:?}", tiers.notes);
+        assert!(plan(&[]).notes.iter().all(|note| !note.contains("simulated")), "{:?}", plan(&[]).notes);
+    }
 }

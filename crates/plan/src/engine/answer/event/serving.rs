@@ -93,12 +93,22 @@ fn loaded(
             Load::Burst { requests: requested.max(1.0) }
         }
     };
-    let Some(talk) = input.conversations else { return ServingInput { load, ..*input } };
-    // Use the prefix hit rate of the closed form for the same number of running sequences.
+    with_hits_of_conversations(&ServingInput { load, ..*input }, constants, closed)
+}
+
+/// Returns the deployment with the prefix hit rate that the closed form finds for its conversations, their common prefix
+/// and the tiers of the KV cache, with the same number of running sequences.
+#[must_use]
+pub fn with_hits_of_conversations(
+    input: &ServingInput,
+    constants: &Constants,
+    closed: &ServingEstimate,
+) -> ServingInput {
+    let Some(talk) = input.conversations else { return *input };
     let layout = input.pools.map_or(input.layout, |pools| pools.prefill);
     let running = if input.pools.is_some() { 0.0 } else { closed.batch };
     let found = reuse::prefix_cache_hits(input, &talk, &layout, running, constants);
-    ServingInput { load, prefix_hit: found.share, loading: found.loading, ..*input }
+    ServingInput { prefix_hit: found.share, loading: found.loading, ..*input }
 }
 
 /// Log-normal lengths, at most `most`.
