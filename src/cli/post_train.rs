@@ -34,8 +34,9 @@ pub enum Method {
       --rollout-nodes 4 --asynchronous
   atlas post-train --method dpo --target h100-sxm-8 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout
 
-Both workloads must use the same model. The rollout's prompt and output lengths apply to training, too. For supervised \
-fine-tuning and LoRA, use `atlas run` with a workload such as llama3-70b-lora.")]
+Both workloads must use the same model. With rl, the rollout's prompt and output lengths apply to training, too; with \
+dpo, the lengths and the number format are those of training. The time to move the state of an idle model to host memory \
+and back is not part of the estimate. For supervised fine-tuning and LoRA, use `atlas run` with a workload such as llama3-70b-lora.")]
 pub struct Args {
     /// Target
     #[arg(long, value_name = "NAME")]

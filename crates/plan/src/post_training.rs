@@ -8,7 +8,7 @@
 //! * sync: all-gather of the weights on the trainers, plus a transfer over the network if rollouts have dedicated nodes
 //!
 //! If training and rollout share all nodes, they alternate, and the state of the idle one is in host memory; the time
-//! to move it is not modeled.
+//! to move it is not modeled, nor is that of frozen models that do not fit beside training, which a note states.
 
 use crate::engine::answer::{serving, throttle, training};
 use crate::engine::estimate;
@@ -19,6 +19,7 @@ use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::field;
 use atlas_core::plan::LoadKind;
+use atlas_core::units::BYTES_PER_GB;
 use atlas_perf::collective::{Fabric, Group, all_gather, point_to_point};
 
 /// Composition of a step.
@@ -198,8 +199,12 @@ fn share_at_work(part: &str, scenario: &Scenario, notes: &mut Vec<String>) -> f6
 /// Notes on stated knobs that a step replaces: all responses are queued at the start, and have the lengths of the rollout.
 fn replaced(train: &Overrides, rollout: &Overrides, options: &StepOptions) -> Vec<String> {
     let mut notes = Vec::new();
-    for knob in [Knob::Prompt, Knob::Generate].into_iter().filter(|knob| train.contains_key(knob)) {
-        notes.push(format!("{} has no effect in training: sequences have the lengths of the rollout", knob.name()));
+    let (lengths, why) = match options.samples {
+        Some(_) => (train, "in training: sequences have the lengths of the rollout"),
+        None => (rollout, "in scoring: sequences have the length of training"),
+    };
+    for knob in [Knob::Prompt, Knob::Generate].into_iter().filter(|knob| lengths.contains_key(knob)) {
+        notes.push(format!("{} has no effect {why}", knob.name()));
     }
     let load = [Knob::Load, Knob::Concurrency, Knob::RequestRate, Knob::RunRequests];
     for knob in load.into_iter().filter(|knob| rollout.contains_key(knob)) {
@@ -299,19 +304,35 @@ impl Training {
 }
 
 /// Responses per second that a frozen model scores: it reads responses of `length` tokens with the layout of the
-/// rollout. Also returns the share of the accelerators in use.
+/// rollout. Also returns the share of the accelerators in use, and the weights per device, bytes.
 fn scoring_rate(
     mut reader: Scenario,
     parts: &Parts,
     length: f64,
     notes: &mut Vec<String>,
-) -> Result<(f64, f64), StepError> {
+) -> Result<(f64, f64, f64), StepError> {
     reader.set(Knob::Prompt, &Setting::Number(length), parts)?;
     reader.set(Knob::Generate, &Setting::Number(1.0), parts)?;
     let share = share_at_work("scoring", &reader, notes);
     let concurrency = f64::from(reader.base.shape.dp.max(Count::ONE));
-    let (rate, _) = rate_at_load(&reader, parts, LoadKind::PrefillOnly, &[(Knob::Concurrency, concurrency)])?;
-    Ok((rate, share))
+    let (rate, estimate) = rate_at_load(&reader, parts, LoadKind::PrefillOnly, &[(Knob::Concurrency, concurrency)])?;
+    let weights = estimate.detail.map_or(0.0, |detail| detail.memory.parts.part(MemoryPart::Weights));
+    Ok((rate, share, weights))
+}
+
+/// Note that frozen models with `frozen` bytes per device do not fit beside training.
+fn moved_models(training: &Estimate, frozen: f64) -> Option<String> {
+    let memory = training.detail.as_ref()?.memory;
+    let gb = |bytes: f64| bytes / BYTES_PER_GB;
+    (frozen > 0.0 && memory.upper + frozen > memory.capacity).then(|| {
+        format!(
+            "frozen models ({:.1} GB per device) and training (up to {:.1} GB) exceed the {:.1} GB of a device: the time to \
+             move the models from host memory in every step is not part of the estimate",
+            gb(frozen),
+            gb(memory.upper),
+            gb(memory.capacity)
+        )
+    })
 }
 
 /// USD per second of all nodes of a scenario, if a price is known.
@@ -347,7 +368,10 @@ pub fn step(
 
     let sequences = options.prompts * options.samples.unwrap_or(Count::new(2));
     let mut serve = resolved(rollout_parts, rollout_knobs, Some(rollout_nodes), Mode::Inference)?;
-    let length = serve.base.shape.prompt + serve.base.shape.generate;
+    let trained = resolved(train_parts, train_knobs, Some(train_nodes), Mode::Training)?;
+    // Without a rollout, the responses are those of the training data.
+    let lengths = if options.samples.is_some() { &serve } else { &trained };
+    let length = lengths.base.shape.prompt + lengths.base.shape.generate;
     if let Some(samples) = options.samples.filter(|_| serve.follows(Knob::PrefixHit)) {
         // All responses to a prompt except the first find the prompt in the prefix cache.
         serve.set(Knob::PrefixHit, &Setting::Number((samples - 1.0) / samples), rollout_parts)?;
@@ -357,20 +381,25 @@ pub fn step(
     let rollout = options.samples.map(|_| Rollout::of(&serve, rollout_parts, sequences)).transpose()?;
     let (rollout_s, tail) = rollout.as_ref().map_or((0.0, 0.0), |rollout| (rollout.seconds, rollout.tail));
 
-    let trained = resolved(train_parts, train_knobs, Some(train_nodes), Mode::Training)?;
+    let format = trained.get(Knob::Precision);
     let training = Training::of(trained, train_parts, (sequences, length), &mut notes)?;
 
     // The frozen models run on the training nodes, with the layout of the rollout.
     if training.scenario.corrections.is_some() && options.scorers > 0.0 {
         notes.push("the calibration of this target is not applied to scoring".to_owned());
     }
-    let (scoring, scoring_share) = if options.scorers > 0.0 {
-        let reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;
-        let (rate, share) = scoring_rate(reader, rollout_parts, length, &mut notes)?;
-        (options.scorers * sequences / rate, share)
+    let (scoring, scoring_share, frozen) = if options.scorers > 0.0 {
+        let mut reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;
+        if options.samples.is_none() && !rollout_knobs.contains_key(&Knob::Precision) {
+            // The reference is the model before training, in the format of training.
+            reader.set(Knob::Precision, &format, rollout_parts)?;
+        }
+        let (rate, share, weights) = scoring_rate(reader, rollout_parts, length, &mut notes)?;
+        (options.scorers * sequences / rate, share, options.scorers * weights)
     } else {
-        (0.0, 1.0)
+        (0.0, 1.0, 0.0)
     };
+    notes.extend(moved_models(&training.estimate, frozen));
     let sync = rollout.as_ref().map_or(0.0, |rollout| sync(&training.scenario, &serve, &rollout.estimate, dedicated));
 
     // Scoring and training alternate on the same nodes.

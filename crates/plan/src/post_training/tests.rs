@@ -184,3 +184,20 @@ fn fine_tuning_rates_are_within_20_percent_of_published() {
         assert!((each / published - 1.0).abs() < 0.2, "{workload}: {each} of {published}");
     }
 }
+
+#[test]
+fn preference_optimization_has_the_lengths_of_training_and_notes_models_that_do_not_fit() {
+    let find = |workload| testing::parts("h100-sxm-64", workload);
+    let (train, rollout) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
+    let own = Scenario::resolve(&train, &Overrides::new()).unwrap();
+    let given = |scorers: u32| {
+        let options = StepOptions { samples: None, scorers: Count::new(scorers), ..BASE };
+        step((&train, &Overrides::new()), (&rollout, &Overrides::new()), &options).unwrap()
+    };
+    let one = given(1);
+    let length = own.base.shape.prompt + own.base.shape.generate;
+    assert_eq!(one.tokens, one.sequences * length);
+    let many = given(40);
+    let moved = |step: &Step| step.notes.iter().any(|note| note.contains("move the models from host memory"));
+    assert!(moved(&many) && !moved(&one), "{:?} {:?}", many.notes, one.notes);
+}
