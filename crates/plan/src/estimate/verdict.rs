@@ -143,6 +143,10 @@ pub enum Verdict {
         mtbf: f64,
         /// Time of a checkpoint and a restart, s.
         recovery: f64,
+        /// Working time between two checkpoints, s. `None`: no checkpoints are taken.
+        interval: Option<f64>,
+        /// Interval with the least loss, s.
+        best: f64,
     },
     /// More requests arrive than the deployment can serve.
     Overload {
@@ -264,7 +268,16 @@ impl Verdict {
             Verdict::SlowNodes { requested, nodes } => {
                 format!("slow_nodes is {requested}, but the job has {nodes} nodes")
             }
-            Verdict::NoProgress { mtbf, recovery } => format!(
+            // With shorter intervals, work would be saved before the next failure.
+            Verdict::NoProgress { mtbf, interval: Some(interval), best, .. } if interval > mtbf && best < mtbf => {
+                format!(
+                    "makes no progress: fails every {}, but checkpoints are {} apart; the best checkpoint_interval_s is about \
+                 {best:.0}",
+                    duration_ms(1e3 * mtbf),
+                    duration_ms(1e3 * interval)
+                )
+            }
+            Verdict::NoProgress { mtbf, recovery, .. } => format!(
                 "makes no progress: fails every {}, a checkpoint and a restart take {}",
                 duration_ms(1e3 * mtbf),
                 duration_ms(1e3 * recovery)

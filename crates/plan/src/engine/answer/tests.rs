@@ -498,3 +498,14 @@ fn sglang_divides_stated_limits_among_attention_groups() {
     // Releases before that limit every group.
     assert!(batch("software=sglang@0.4.3") > 900.0);
 }
+
+#[test]
+fn a_job_without_progress_names_the_checkpoint_interval_if_that_is_the_cause() {
+    let failing = ["node_mtbf_h=24", "checkpoint_interval_s=36000"];
+    let (_, estimate) = answered(Engine::Event, ("h100-sxm-128", "llama3.1-70b-train"), &failing);
+    let verdict = estimate.detail.unwrap().verdict;
+    let text = verdict.describe();
+    assert!(text.contains("fails every 90.00 min, but checkpoints are 10.00 h apart"), "{text}");
+    let Verdict::NoProgress { best, .. } = verdict else { panic!("{verdict:?}") };
+    assert!(best > 120.0 && best < 1800.0, "{best}");
+}

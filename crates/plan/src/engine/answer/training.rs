@@ -276,7 +276,10 @@ fn more_slow_nodes_than_nodes(scenario: &Scenario, phase: &Phase, input: &Traini
 fn no_progress(seen: SimulatedTraining) -> Option<Verdict> {
     let mtbf = 86_400.0 / seen.failures_per_day;
     let recovery = seen.checkpoint_s + seen.restart_s;
-    (seen.goodput <= MIN_GOODPUT && mtbf.is_finite()).then_some(Verdict::NoProgress { mtbf, recovery })
+    let interval = seen.checkpoint_interval_s;
+    // Young's interval.
+    let best = (2.0 * seen.checkpoint_s * mtbf).sqrt();
+    (seen.goodput <= MIN_GOODPUT && mtbf.is_finite()).then_some(Verdict::NoProgress { mtbf, recovery, interval, best })
 }
 
 /// A supported format of at least 16 bits, or an empty string.
