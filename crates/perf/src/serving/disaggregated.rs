@@ -105,12 +105,14 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let life = steps * step.total();
     // Clients that hold requests back turn arrivals above the rate of a closed loop into a closed loop.
     let random = open_rate.is_finite() && (input.max_in_flight.is_infinite() || open_rate < closed_rate);
-    let (mut queue, mut burst) = (0.0, 0.0);
+    let (mut queue, mut burst, mut slot_waits) = (0.0, 0.0, 0.0);
     if random {
         // Two stations in series: one queue for the prefill replicas, and one for the places of the decode replicas
         // (DistServe, section 3.1). Poisson arrivals are not correlated: there are no bursts.
         queue = super::queue::mean_wait(rate.per_second(), service, f64::from(servers), c.variability);
-        wait = super::queue::mean_wait(rate.per_second(), life, limit * workers, c.variability);
+        let places = limit * workers;
+        wait = super::queue::mean_wait(rate.per_second(), life, places, c.variability);
+        slot_waits = super::queue::busy_probability(rate.per_second() * life / places, places);
     } else if let Some(requests) = at_once(input) {
         // The prompts are computed one after another. Sequences beyond the decode places wait for others to end.
         let each = (requests / servers).max(1.0);
@@ -129,6 +131,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     }
     let first = FirstToken {
         slot: wait,
+        slot_waits,
         queue,
         burst,
         // The first token is handed out by the decode replica, once it has the KV cache.

@@ -83,6 +83,9 @@ pub fn end_to_end(lengths: Spread, ttft: Spread, tpot: Spread) -> Spread {
 pub struct FirstToken {
     /// Waiting for a sequence slot.
     pub slot: f64,
+    /// Share of the requests that wait for a slot, for exponential times, if requests arrive at random; 0 if all wait for
+    /// `slot`.
+    pub slot_waits: f64,
     /// Waiting for a step boundary and for prefills ahead.
     pub queue: f64,
     /// Waiting because requests arrive in bursts.
@@ -121,12 +124,24 @@ impl FirstToken {
             FirstToken { queue: self.queue, ..FirstToken::default() },
         ]
         .map(|part| part.spread().p99);
-        FirstToken { burst: even, queue: random, ..*self }
+        FirstToken { burst: even, queue: random, slot: self.slot_spread().p99, slot_waits: 0.0, ..*self }
     }
 
     /// Mean and percentiles.
     pub fn spread(&self) -> Spread {
-        Spread::of(self.prefill + self.overhead + self.slot, self.burst, self.queue)
+        let others = Spread::of(self.prefill + self.overhead, self.burst, self.queue);
+        others.zip(self.slot_spread(), |others, slot| others + slot)
+    }
+
+    /// Mean and percentiles of the wait for a slot. In a queue with several servers, most requests may find one free, and
+    /// the rest wait for an exponential time (Gross and Harris, *Fundamentals of Queueing Theory*, section 2.3).
+    fn slot_spread(&self) -> Spread {
+        let waits = self.slot_waits;
+        if waits <= 0.0 || !self.slot.is_finite() {
+            return Spread::of(self.slot, 0.0, 0.0);
+        }
+        let at = |beyond: f64| self.slot / waits * math::ln(waits / beyond).max(0.0);
+        Spread { mean: self.slot, p50: at(0.5), p95: at(0.05), p99: at(0.01) }
     }
 }
 
@@ -160,6 +175,7 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
     // The steps in flight must end first, and the scheduler runs ahead of the accelerator.
     let boundary = if cycle.batch > 1.0 { c.boundary_steps * cycle.decode_step } else { 0.0 };
     FirstToken {
+        slot_waits: 0.0,
         slot: waiting * life / cycle.batch.max(1e-12),
         queue: random + boundary,
         burst: 0.5 * others * burst_wait(input, c, m, cycle),

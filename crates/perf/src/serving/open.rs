@@ -90,7 +90,9 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
         (queue::mean_wait(rate, cycle.prefill, 1.0, variability), c.boundary_steps * step.min(cycle.mixed_step))
     };
     first.queue = wait + boundary * decoding.min(1.0);
-    first.slot = queue::mean_wait(rate, cycle.time.total(), limit, variability);
+    let life = cycle.time.total();
+    first.slot = queue::mean_wait(rate, life, limit, variability);
+    first.slot_waits = queue::busy_probability(rate * life / limit.max(1.0), limit);
     // Prompts that arrived while this one waited and was computed follow at once. Least-loaded routing spaces them out
     // as an Erlang process, in which a replica gets (1 - 1 / replicas) / 2 fewer of them (Cox, *Renewal Theory*, 4.2).
     let spacing = 0.5 * (1.0 - 1.0 / input.layout.dp.max(Count::ONE));

@@ -35,10 +35,31 @@ pub fn closed_wait(others: f64, service: f64, away: f64, variability: f64) -> f6
     service * variability * rho / (1.0 - rho).max(1e-9)
 }
 
-/// Probability that all servers are busy, Allen-Cunneen's closed approximation of Erlang's C:
-/// (rho^m + rho) / 2 above 0.7, rho^((m + 1) / 2) below.
+/// Probability that all servers are busy, Erlang's C in the expansion of Janssen, van Leeuwaarden and Zwart (*Operations
+/// Research* 59 (2011), theorem 3), which is within 4 % for any number of servers, also a fractional one. Approximations
+/// for a few servers are wrong for the hundreds of places of a batch, of which one is almost always free.
 pub fn busy_probability(rho: f64, servers: f64) -> f64 {
-    if rho > 0.7 { 0.5 * (math::powf(rho, servers) + rho) } else { math::powf(rho.max(0.0), 0.5 * (servers + 1.0)) }
+    if rho <= 0.0 {
+        return 0.0;
+    }
+    if rho >= 1.0 {
+        return 1.0;
+    }
+    if servers <= 1.0 {
+        return rho;
+    }
+    let m = servers;
+    let apart = (-2.0 * m * (1.0 - rho + math::ln(rho))).max(0.0).sqrt();
+    let density = math::exp(-0.5 * apart * apart) / (2.0 * std::f64::consts::PI).sqrt();
+    let ratio = normal_share_below(apart, density) / density.max(f64::MIN_POSITIVE);
+    1.0 / (rho + (1.0 - rho) * (m.sqrt() * ratio + 2.0 / 3.0))
+}
+
+/// Share of a standard normal distribution below `x` >= 0, at which it has the given density (Abramowitz and Stegun,
+/// 26.2.16).
+fn normal_share_below(x: f64, density: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.33267 * x);
+    1.0 - density * t * (0.4361836 + t * (0.9372980 * t - 0.1201676))
 }
 
 #[cfg(test)]
@@ -49,6 +70,19 @@ mod tests {
     fn mean_wait_matches_m_m_1_for_one_server() {
         let w = mean_wait(0.8, 1.0, 1.0, 1.0);
         assert!((w - 0.8 / 0.2).abs() < 1e-9, "{w}");
+    }
+
+    #[test]
+    fn all_servers_are_busy_with_the_probability_of_erlang_c() {
+        for servers in [1u32, 2, 8, 64, 463] {
+            for rho in [0.3, 0.5, 0.69, 0.71, 0.735, 0.8, 0.9, 0.99] {
+                let load = f64::from(servers) * rho;
+                let lost = (1..=servers).fold(1.0, |lost, n| load * lost / (f64::from(n) + load * lost));
+                let exact = lost / (1.0 - rho * (1.0 - lost));
+                let found = busy_probability(rho, servers.into());
+                assert!((found - exact).abs() < 0.04 * exact + 1e-9, "{servers}, {rho}: {found} {exact}");
+            }
+        }
     }
 
     #[test]

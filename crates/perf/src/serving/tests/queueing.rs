@@ -35,6 +35,24 @@ fn ttft_of_pools_grows_with_the_arrival_rate_and_falls_with_prefill_replicas() {
 }
 
 #[test]
+fn hundreds_of_places_are_rarely_all_taken_below_their_capacity() {
+    let at = |share: f64| {
+        let i = ServingInput { max_num_seqs: Some(Count::new(64)), load: Load::Open { rate: 0.1 }, ..base() };
+        let rate = share * run(&i).capacity_requests_per_sec;
+        run(&ServingInput { load: Load::Open { rate }, ..i }).ttft
+    };
+    let mut last = at(0.6).mean;
+    for share in [0.65, 0.7, 0.75, 0.8, 0.85] {
+        let ttft = at(share).mean;
+        assert!((1.0..1.15).contains(&(ttft / last)), "{share}: {ttft} {last}");
+        last = ttft;
+    }
+    // Near the capacity, half of the requests still find a place, but the longest waits are several times the mean.
+    let ttft = at(0.97);
+    assert!(ttft.p50 < ttft.mean && ttft.p99 > 2.0 * ttft.mean, "{ttft:?}");
+}
+
+#[test]
 fn e2e_percentiles_are_those_of_long_outputs_if_lengths_vary() {
     let at = |osl_spread| run(&ServingInput { osl_spread, ..base() });
     let even = at(1.0);

@@ -425,6 +425,7 @@ impl Mean {
             ttft: scaled(sum.ttft),
             first_token: FirstToken {
                 slot: first.slot * by,
+                slot_waits: 0.0,
                 queue: first.queue * by,
                 burst: 0.0,
                 prefill: first.prefill * by,
