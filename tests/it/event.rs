@@ -253,7 +253,7 @@ fn job_that_fails_faster_than_it_recovers_makes_no_progress() {
     for hours in ["1", "0.01"] {
         let scenario = scenario(&parts, &[("node_mtbf_h", hours), ("steps", "1")]);
         let found = answer(&scenario);
-        let Verdict::NoProgress { mtbf, recovery } = found.detail.unwrap().verdict else {
+        let Verdict::NoProgress { mtbf, recovery, .. } = found.detail.unwrap().verdict else {
             panic!("{:?}", found.detail.unwrap().verdict)
         };
         assert!((mtbf / (3600.0 * hours.parse::<f64>().unwrap() / 128.0) - 1.0).abs() < 1e-9 && recovery > 600.0);
