@@ -212,9 +212,12 @@ impl<'a> Job<'a> {
             Mode::Training => Work::Training(training(scenario, parts, options)),
             Mode::Inference => Work::Serving(serving(scenario, model)),
         };
-        let needs = match &work {
-            Work::Training(t) => t.tp * t.pp * t.cp * t.dp,
-            Work::Serving(s) => s.devices() * s.replicas,
+        let needs = match (&work, scenario.base.pools()) {
+            (Work::Training(t), _) => t.tp * t.pp * t.cp * t.dp,
+            (Work::Serving(_), Some(pools)) => {
+                [pools.prefill, pools.decode].iter().map(|pool| count(pool.accelerators())).sum()
+            }
+            (Work::Serving(s), None) => s.devices() * s.replicas,
         };
         let (nodes, per_node) = match needs {
             n if n <= have_per_node => (1, n),
