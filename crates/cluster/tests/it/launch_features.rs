@@ -182,6 +182,8 @@ fn separate_prefill_layout_is_launched_as_dynamo_workers() {
     ];
     let text = launched(Tool::Dynamo, "h200-sxm-64", &set, None).unwrap();
     says(&text, &["disaggregation-mode", "prefill", "decode", "--enable-dp-attention", "--ep-num-redundant-experts"]);
+    // Two decode replicas and two prefill workers of eight accelerators.
+    says(&text, &["# 4 nodes of 8 H200"]);
     refuses(launched(Tool::Sglang, "h200-sxm-64", &set, None), "prefill_workers", "no setting");
 }
 
@@ -453,4 +455,11 @@ fn older_releases_of_sglang_select_deepep_by_a_switch() {
     says(&old, &["--enable-deepep-moe"]);
     says(&new, &["--moe-a2a-backend deepep"]);
     assert!(!old.contains("--moe-a2a-backend") && !new.contains("--enable-deepep-moe"), "{old}{new}");
+}
+
+#[test]
+fn clients_of_a_burst_send_enough_requests_to_keep_all_replicas_full() {
+    let set = [("load", "burst"), ("software", "vllm"), ("tp", "1"), ("max_num_seqs", "256")];
+    let (text, _) = served("llama3.1-8b-serve", "h100-sxm-8", &set, Options::default()).unwrap();
+    says(&text, &["--num-prompts 20480", "--request-rate inf"]);
 }

@@ -2,6 +2,7 @@
 
 use atlas_catalog::transformer::TransformerKind;
 use atlas_core::plan::{Arrivals, LoadKind};
+use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Vision;
 use serde_json::json;
 
@@ -77,6 +78,17 @@ fn cached_prefix(job: &Job<'_>, s: &Serving) -> u64 {
     if tokens >= 1.0 { count(tokens).min(s.prompt.saturating_sub(1)) } else { 0 }
 }
 
+/// Number of requests that keep all replicas full for most of a run, as a burst without an end is planned.
+fn backlog(job: &Job<'_>, s: &Serving) -> u64 {
+    const TIMES: u64 = 10;
+    match job.scenario.get(Knob::MaxNumSeqs) {
+        Setting::Number(sequences) if sequences > 0.0 => {
+            s.concurrency.max(count(sequences).saturating_mul(s.replicas).saturating_mul(TIMES))
+        }
+        _ => s.concurrency.saturating_mul(TIMES),
+    }
+}
+
 /// Adds the number of requests and their arrival times.
 fn arrivals(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
     let plan = &job.scenario.base.plan;
@@ -84,7 +96,7 @@ fn arrivals(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
     let run = plan.serving.run_requests.map(|requests| count(f64::from(requests)));
     let at_once = match load {
         Some(LoadKind::Static | LoadKind::PrefillOnly | LoadKind::DecodeOnly) => Some(s.concurrency),
-        Some(LoadKind::Burst) => Some(run.unwrap_or(s.concurrency)),
+        Some(LoadKind::Burst) => Some(run.unwrap_or_else(|| backlog(job, s))),
         Some(LoadKind::Open | LoadKind::Closed) | None => None,
     };
     if load == Some(LoadKind::DecodeOnly) {
