@@ -5,6 +5,7 @@ use super::front_end::FrontEnd;
 use super::input::{Load, Pools, ServingInput};
 use super::latency::{FirstToken, Spread};
 use super::machine::Machine;
+use super::shape::Shape;
 use super::terms::{Rate, TokenTime};
 use super::{ServingEstimate, backlog, kv, metrics_at_rate, steady_state};
 use crate::constants::Constants;
@@ -49,25 +50,40 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let own = ServingInput { layout: pools.prefill, osl: 1.0, ..*input };
     let prompt_capacity = kv::capacity(&own, &pools.prefill, &prefill.shape, c);
     let own = ServingInput { osl: input.osl, ..own };
-    let abreast = abreast.min(prompt_capacity.sequences.max(1.0));
+    // Prompts that wait share steps, up to the token budget.
+    let budget = steady_state::prompt_token_budget(&prefill, &own, f64::INFINITY);
+    let filling = budget / steady_state::fresh_prompt(&own);
+    let filling = if input.chunked_prefill { filling } else { filling.floor() };
+    let most_prompts = input.max_sequences() * pools.prefill.attention_dp.max(Count::ONE);
+    let together = abreast.max(filling.min(most_prompts)).min(prompt_capacity.sequences.max(1.0));
     let prompts = |at_once: f64| steady_state::prefill(&prefill, &own, at_once).total();
-    let service = prompts(abreast) / abreast;
+    let least_service = prompts(together) / together;
     // The iteration starts from below, to find the least latency that is consistent with the number of concurrent
     // prompts.
-    let mut latency = if abreast > 1.0 { prompts(1.0) } else { service };
-    // Each prefill rank sends its share of the KV cache over its own NIC.
-    let moved = prefill.shape.keys_cached(input.isl, input.full_window_cache) * prefill.shape.kv_bytes_token;
+    let alone = prompts(1.0);
+    let mut latency = alone;
+    // Each prefill rank sends its share of the KV cache over its own NIC, and each decode rank receives its own.
+    let moved = |shape: &Shape| shape.keys_cached(input.isl, input.full_window_cache) * shape.kv_bytes_token;
     let (link, delay) = transfer_link(input, pools, c);
-    let transfer = moved / link + delay;
+    let [sent, received] = [&prefill.shape, &decode.shape].map(|shape| moved(shape) / link + delay);
+    let transfer = sent.max(received);
+    // Transfers of one attention group are serialized, on both sides.
+    let [senders, receivers] =
+        [&pools.prefill, &pools.decode].map(|pool| pool.dp.max(Count::ONE) * pool.attention_dp.max(Count::ONE));
+    let links = Rate::KvLinks { links: senders, seconds: sent };
+    let links = links.or(Rate::KvLinks { links: receivers, seconds: received });
     let steps = steady_state::decode_steps(input);
     let step_at = |batch: f64| decode.decode_step(&steady_state::decode_tokens(input, batch));
-    let most = servers / service;
+    let most = (servers / least_service).min(links.per_second());
     let (offered, open_rate) = match input.load {
         Load::Closed { concurrency, .. } => (concurrency, f64::INFINITY),
         Load::Static { batch } | Load::DecodeOnly { batch } | Load::PrefillOnly { batch } => (batch, f64::INFINITY),
         Load::Burst { requests } => (requests.min(1e6), f64::INFINITY),
         Load::Open { rate } => ((limit * workers).min(input.max_in_flight), rate),
     };
+    // No more prompts share a step than a prefill replica has requests.
+    let together = together.min(offered / servers).max(1.0);
+    let service = if together > 1.0 { prompts(together) / together } else { alone };
     // Rate X with X (wait + prefill + transfer + decode) = concurrency. The decode batch is X * decode / workers.
     let mut batch = (offered / workers).min(limit).max(offered.min(1.0));
     let mut rate = Rate::None;
@@ -82,7 +98,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         let seconds = life + latency + transfer;
         let free = Rate::ClosedLoop { busy: 1.0, sequences: offered, seconds, between: apart, drained: 1.0 };
         let pools = Rate::PrefillPool { replicas: f64::from(servers), seconds: service };
-        let closed = free.or(pools).or(Rate::turnover(limit * workers, life.max(1e-9)));
+        let closed = free.or(pools).or(links).or(Rate::turnover(limit * workers, life.max(1e-9)));
         closed_rate = closed.per_second();
         rate = closed.or(Rate::Arrivals(open_rate));
         let per_second = rate.per_second();
@@ -90,10 +106,10 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         wait = (offered / per_second.max(1e-12) - life - latency - transfer - apart).max(0.0);
         let next = (per_second * life / workers).clamp(1e-6, limit).max((offered / workers).min(1.0));
         batch = 0.5 * (batch + next);
-        if abreast > 1.0 {
+        if together > 1.0 {
             // The number of concurrent prompts is the number that arrive during a prefill. A lone prompt shares no
             // step.
-            let found = prompts((per_second * latency / servers).clamp(1.0, abreast));
+            let found = prompts((per_second * latency / servers).clamp(1.0, together));
             (latency, settled) = (found, (found - latency).abs() <= TOLERANCE * found);
         }
         if settled && (batch - before).abs() <= TOLERANCE * batch {
@@ -109,7 +125,15 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     if random {
         // Two stations in series: one queue for the prefill replicas, and one for the places of the decode replicas
         // (DistServe, section 3.1). Poisson arrivals are not correlated: there are no bursts.
-        queue = super::queue::mean_wait(rate.per_second(), service, f64::from(servers), c.variability);
+        let per_second = rate.per_second();
+        queue = super::queue::mean_wait(per_second, service, f64::from(servers), c.variability);
+        // The part of a step that does not depend on the number of prompts ends before the next prompts are taken in.
+        let fixed = (alone - service).max(0.0);
+        let busy = (per_second * alone / servers).min(1.0);
+        queue += 0.5 * fixed * super::queue::busy_probability(busy, f64::from(servers));
+        if let Rate::KvLinks { links, seconds } = links {
+            queue += super::queue::mean_wait(per_second, seconds, links, c.variability);
+        }
         let places = limit * workers;
         wait = super::queue::mean_wait(rate.per_second(), life, places, c.variability);
         slot_waits = super::queue::busy_probability(rate.per_second() * life / places, places);
@@ -121,7 +145,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         (latency, burst) = (first.prefill, first.burst);
         let (places, beyond) = (limit * workers, (requests - limit * workers).max(0.0));
         wait = 0.5 * beyond * beyond / requests * (life / places - service / servers).max(0.0);
-        let seconds = whole.max(latency + beyond / places * life) + transfer + life;
+        let seconds = whole.max(requests / links.per_second()).max(latency + beyond / places * life) + transfer + life;
         rate = Rate::Run { requests, seconds };
     } else if matches!(input.load, Load::Burst { .. }) {
         // The wait in an endless backlog is not defined.

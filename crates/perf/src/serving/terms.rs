@@ -35,6 +35,13 @@ pub enum Rate {
         /// Time that a replica spends on a request, s.
         seconds: f64,
     },
+    /// The links between the prefill and the decode pool are saturated.
+    KvLinks {
+        /// Links that transfer the KV caches of different requests.
+        links: f64,
+        /// Time that a request occupies a link, s.
+        seconds: f64,
+    },
     /// A run from its first request to its last response.
     Run {
         /// Number of requests.
@@ -63,6 +70,7 @@ impl Rate {
             }
             Rate::FrontEnd { busy, most, drained } => busy * most * drained,
             Rate::PrefillPool { replicas, seconds } => replicas / seconds,
+            Rate::KvLinks { links, seconds } => links / seconds,
             Rate::Run { requests, seconds } => requests / seconds,
             Rate::Arrivals(rate) => rate,
         }

@@ -355,13 +355,18 @@ impl<'a> Cluster<'a> {
             }
             r.incoming.pop_front();
             let after = (0, 0, r.kv.used(), false);
-            let bytes = self.engine.transfer_bytes(request.demand.isl);
-            let length = bytes / self.transfer_link.0 + self.transfer_link.1;
             // Transfers of one attention group are serialized; those of different groups run in parallel.
-            let busy = length / self.engine.groups as f64;
-            let source = &mut self.replicas[request.replica as usize];
-            source.link_free_at = source.link_free_at.max(now).plus(Time::from_seconds(busy));
-            let arrives = source.link_free_at.plus(Time::from_seconds(length - busy)).plus(request.late);
+            let [sent, received] = [&self.engine, &decoder]
+                .map(|engine| engine.transfer_bytes(request.demand.isl) / self.transfer_link.0 + self.transfer_link.1);
+            let length = sent.max(received);
+            let from = request.replica as usize;
+            let start = self.replicas[from].link_free_at.max(self.replicas[replica as usize].link_free_at).max(now);
+            for (end, seconds, groups) in
+                [(from, sent, self.engine.groups), (replica as usize, received, decoder.groups)]
+            {
+                self.replicas[end].link_free_at = start.plus(Time::from_seconds(seconds / groups as f64));
+            }
+            let arrives = start.plus(Time::from_seconds(length)).plus(request.late);
             queue.at(arrives, Event::Transferred { id, replica });
             self.update_levels(now, before, after);
         }

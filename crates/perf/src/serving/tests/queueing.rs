@@ -34,6 +34,51 @@ fn ttft_of_pools_grows_with_the_arrival_rate_and_falls_with_prefill_replicas() {
     }
 }
 
+fn pools_of(prefill: (u32, u32), decode: (u32, u32)) -> Option<Pools> {
+    let layout = |(dp, tp)| Layout { tp: Count::new(tp), dp: Count::new(dp), ..Layout::default() };
+    Some(Pools { prefill: layout(prefill), decode: layout(decode) })
+}
+
+#[test]
+fn waiting_prompts_of_a_prefill_pool_share_steps() {
+    for isl in [64.0, 256.0, 1000.0] {
+        let i = ServingInput { pools: pools_of((1, 8), (8, 1)), isl, osl: 20.0, ..closed(2000.0) };
+        let e = run(&i);
+        let alone = run(&ServingInput { load: Load::Open { rate: 0.01 }, ..i }).ttft.mean;
+        assert!(e.requests_per_sec > 1.2 / alone, "{isl}: {} {alone}", e.requests_per_sec);
+        let open = run(&ServingInput { load: Load::Open { rate: 0.5 * e.requests_per_sec }, ..i });
+        assert!(open.ttft.mean < 4.0 * alone, "{isl}: {:?} {alone}", open.ttft);
+    }
+}
+
+#[test]
+fn links_between_pools_limit_the_rate() {
+    let mut i = ServingInput { pools: pools_of((2, 1), (6, 1)), isl: 8000.0, osl: 20.0, ..closed(256.0) };
+    let fast = run(&i);
+    i.accelerator.nic_bw = 1e9;
+    let slow = run(&i);
+    let c = Constants::default();
+    let (link, delay) = disaggregated::transfer_link(&i, &i.pools.unwrap(), &c);
+    let shape = Machine::new(&i, &i.pools.unwrap().prefill, &c).shape;
+    let most = 2.0 / (8000.0 * shape.kv_bytes_token / link + delay);
+    assert!(fast.requests_per_sec > 2.0 * most);
+    assert!((slow.requests_per_sec / most - 1.0).abs() < 1e-9, "{} {most}", slow.requests_per_sec);
+    assert!(slow.capacity_requests_per_sec <= most * (1.0 + 1e-9));
+}
+
+#[test]
+fn a_transfer_takes_as_long_as_its_slower_side() {
+    let of = |prefill, decode| run(&ServingInput { pools: pools_of(prefill, decode), isl: 30_000.0, ..closed(1.0) });
+    let few_receivers = of((1, 8), (8, 1)).first_token.prefill - of((1, 8), (1, 8)).first_token.prefill;
+    let c = Constants::default();
+    let i = base();
+    let shape = Machine::new(&i, &Layout { tp: Count::ONE, ..Layout::default() }, &c).shape;
+    let split = Machine::new(&i, &Layout { tp: Count::new(8), ..Layout::default() }, &c).shape;
+    let more = 30_000.0 * (shape.kv_bytes_token - split.kv_bytes_token);
+    let link = disaggregated::transfer_link(&i, &pools_of((1, 8), (8, 1)).unwrap(), &c).0;
+    assert!((few_receivers * link / more - 1.0).abs() < 1e-6, "{few_receivers}");
+}
+
 #[test]
 fn hundreds_of_places_are_rarely_all_taken_below_their_capacity() {
     let at = |share: f64| {

@@ -65,13 +65,13 @@ impl Reported<'_> {
             }
             Rate::PrefillPool { replicas, seconds } => {
                 let count = term("n_prefill", "prefill replicas", "", replicas, "replicas of the prefill pool");
-                let each = term(
-                    "t_prefill",
-                    "prefill time of one request",
-                    "s",
-                    seconds,
-                    "prompt of one request, without other work",
-                );
+                let each =
+                    term("t_prefill", "prefill time of one request", "s", seconds, "prompts that share full steps");
+                count / each
+            }
+            Rate::KvLinks { links, seconds } => {
+                let count = term("n_links", "links between the pools", "", links, "replicas or attention groups");
+                let each = term("t_kv", "transfer time of one request", "s", seconds, "KV cache of one prompt");
                 count / each
             }
             Rate::Run { requests, seconds } => {

@@ -97,6 +97,35 @@ fn open_loads_match_the_closed_form_from_10_to_90_percent_of_capacity() {
     }
 }
 
+/// Short prompts share steps of a prefill pool, and slow links between the pools limit the rate.
+#[test]
+fn pools_of_short_prompts_and_slow_links_match_the_closed_form() {
+    let layout = |tp, dp| Layout { tp: Count::new(tp), dp: Count::new(dp), ..Layout::default() };
+    for (prefill, decode, isl, nic_bw) in [
+        (layout(1, 1), layout(1, 8), 64.0, 50e9),
+        (layout(1, 1), layout(1, 8), 300.0, 50e9),
+        (layout(1, 2), layout(1, 6), 8000.0, 1e9),
+        (layout(8, 1), layout(1, 1), 8000.0, 1e9),
+    ] {
+        let pools = Some(Pools { prefill, decode });
+        let mut case = ServingInput { isl, osl: 50.0, pools, ..closed(256.0) };
+        case.accelerator.nic_bw = nic_bw;
+        let theory = estimate(&case, &Constants::default());
+        let mut input = Input::of(&case, &Constants::default(), 3_000);
+        input.warm_up = 1_000;
+        let found = simulated(&input);
+        let ratio = found.requests_per_sec / theory.requests_per_sec;
+        assert!(
+            (0.85..1.18).contains(&ratio),
+            "{isl}, {nic_bw}: {} {}",
+            found.requests_per_sec,
+            theory.requests_per_sec
+        );
+        let ratio = found.ttft.mean / theory.ttft.mean;
+        assert!((0.7..1.4).contains(&ratio), "{isl}, {nic_bw}: TTFT {} {}", found.ttft.mean, theory.ttft.mean);
+    }
+}
+
 /// Requests in flight = rate x time in the system, also if the front end is the bottleneck.
 #[test]
 fn littles_law_holds_in_a_closed_loop() {
