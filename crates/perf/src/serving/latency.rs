@@ -150,9 +150,12 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
     let life = cycle.time.total().max(1e-12);
     let fresh = steady_state::fresh_prompt(input);
     let chunks = (fresh / input.max_num_batched_tokens.max(1.0)).max(1.0).ceil();
+    // Share of the requests that find others on their replica: of b sequences per replica, 1 < b < 2, a share b - 1 of
+    // the replicas has two.
+    let with_others = (2.0 * (cycle.batch - 1.0) / cycle.batch.max(1.0)).clamp(0.0, 1.0);
     // Own prefill: its chunks, alone or together with decoding sequences.
     let own = steady_state::prefill_alone(m, input).total()
-        + if input.chunked_prefill && cycle.batch > 1.0 { chunks * cycle.decode_step * 0.5 } else { 0.0 };
+        + if input.chunked_prefill { with_others * chunks * cycle.decode_step * 0.5 } else { 0.0 };
     // A request arrives when another ends, which depends on the number of steps and not on time: in a mixed step every
     // decoding sequence gains one token, however long the step takes. Utilization is therefore a share of steps.
     let others = (cycle.batch - 1.0).max(0.0);
@@ -173,7 +176,7 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
     };
     let random = random.min(others * cycle.prefill * 0.5);
     // The steps in flight must end first, and the scheduler runs ahead of the accelerator.
-    let boundary = if cycle.batch > 1.0 { c.boundary_steps * cycle.decode_step } else { 0.0 };
+    let boundary = with_others * c.boundary_steps * cycle.decode_step;
     FirstToken {
         slot_waits: 0.0,
         slot: waiting * life / cycle.batch.max(1e-12),

@@ -80,6 +80,16 @@ fn a_transfer_takes_as_long_as_its_slower_side() {
 }
 
 #[test]
+fn only_requests_that_share_a_replica_wait_for_its_steps() {
+    let eight = Layout { dp: Count::new(8), ..Layout::default() };
+    let at = |concurrency| run(&ServingInput { layout: eight, ..closed(concurrency) }).ttft.mean;
+    let (alone, two, all) = (at(8.0), at(9.0), at(16.0));
+    // Two of nine requests have company.
+    let expected = alone + 2.0 / 9.0 * (all - alone);
+    assert!((two / expected - 1.0).abs() < 0.02 && all > 1.05 * alone, "{alone} {two} {all}");
+}
+
+#[test]
 fn hundreds_of_places_are_rarely_all_taken_below_their_capacity() {
     let at = |share: f64| {
         let i = ServingInput { max_num_seqs: Some(Count::new(64)), load: Load::Open { rate: 0.1 }, ..base() };
