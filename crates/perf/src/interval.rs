@@ -101,42 +101,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.814, 1.244, assumed 0.676, 1.206;
+    DenseOneDomain: "training, dense, one domain", stated 0.808, 1.249, assumed 0.679, 1.210;
     /// Dense models on NVIDIA devices across several fast domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.706, 1.292, assumed 0.680, 1.230;
+    DenseManyDomains: "training, dense, many domains", stated 0.713, 1.310, assumed 0.703, 1.270;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.542, 1.527, assumed 0.510, 1.527;
+    Experts: "training, mixture of experts", stated 0.581, 1.593, assumed 0.531, 1.560;
     /// Frozen base models with adapters (LoRA).
-    Adapters: "training, adapters", stated 0.831, 1.200, assumed 0.831, 1.200;
+    Adapters: "training, adapters", stated 0.829, 1.206, assumed 0.829, 1.206;
     /// Accelerators of other vendors with training measurements of several sources.
-    OtherVendors: "training, other accelerators", stated 0.471, 1.246, assumed 0.422, 1.247;
+    OtherVendors: "training, other accelerators", stated 0.477, 1.242, assumed 0.428, 1.250;
     /// Training on accelerators with few or no measurements: a stated prior. Published runs reach between a quarter of
     /// the efficiency of the nearest measured family and slightly more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.677, 1.643, assumed 0.679, 1.645;
+    CompiledEngine: "serving, compiled engine", stated 0.667, 1.720, assumed 0.668, 1.721;
     /// Native runtimes for few concurrent streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.467, 1.829, assumed 0.498, 1.579;
+    NativeRuntime: "serving, native runtime", stated 0.494, 1.906, assumed 0.494, 1.527;
     /// Python engines on NVIDIA devices: static batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.650, 1.590, assumed 0.410, 1.199;
+    PythonBatch: "serving, Python engine, static batch", stated 0.629, 1.572, assumed 0.413, 1.172;
     /// Python engines on NVIDIA devices: all requests queued at the start.
-    PythonOffline: "serving, Python engine, offline", stated 0.402, 1.483, assumed 0.358, 1.556;
+    PythonOffline: "serving, Python engine, offline", stated 0.419, 1.825, assumed 0.346, 1.825;
     /// Python engines on NVIDIA devices: behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.355, 1.978, assumed 0.339, 1.975;
+    PythonServer: "serving, Python engine, server", stated 0.373, 2.131, assumed 0.342, 2.058;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.526, 2.612, assumed 0.244, 1.852;
+    Cdna: "serving, CDNA", stated 0.462, 2.397, assumed 0.256, 2.056;
     /// Other accelerators with serving measurements.
-    OtherServing: "serving, other accelerators", stated 0.462, 1.852, assumed 0.389, 1.861;
+    OtherServing: "serving, other accelerators", stated 0.511, 2.006, assumed 0.388, 1.825;
     /// Serving on accelerators with few or no measurements: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token on NVIDIA devices.
-    Tpot: "TPOT", stated 0.642, 1.425, assumed 0.663, 1.442;
+    Tpot: "TPOT", stated 0.638, 1.412, assumed 0.648, 1.412;
     /// Time per output token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token with at most 32 concurrent requests.
-    LightTtft: "TTFT, at most 32 requests", stated 0.571, 2.734, assumed 0.599, 3.853;
+    LightTtft: "TTFT, at most 32 requests", stated 0.565, 2.721, assumed 0.565, 3.590;
     /// Time to first token with more concurrent requests; the measurements include overloaded and cold servers.
-    HeavyTtft: "TTFT, more requests", stated 0.343, 3.737, assumed 0.420, 4.772;
+    HeavyTtft: "TTFT, more requests", stated 0.349, 3.792, assumed 0.386, 4.375;
     /// Time to first token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
