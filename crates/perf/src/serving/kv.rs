@@ -69,7 +69,8 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
         shared_bytes,
         mean_sequence,
         groups: f64::from(groups),
-        whole_sequence: bytes(prompt + input.osl * input.beams.max(Count::ONE)),
+        whole_sequence: bytes(prompt + input.osl * input.beams.max(Count::ONE))
+            + shape.fullest_stage * shape.state_bytes,
         fits: sequences >= 1.0,
     }
 }

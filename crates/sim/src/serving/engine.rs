@@ -100,7 +100,12 @@ impl Engine {
             Prefixes::None | Prefixes::Groups { .. } | Prefixes::Trace { .. } => 0.0,
         };
         let kept = machine.shape.keys_cached(shared_prefix, s.full_window_cache) * f64::from(layout.attention_dp);
-        let total_blocks = ((capacity.tokens - kept) / f64::from(input.block_size)).clamp(0.0, MAX_BLOCKS) as u64;
+        // Without keys, a block is the recurrent state of a sequence.
+        let blocks = match machine.shape.kv_bytes_token > 0.0 {
+            true => (capacity.tokens - kept) / f64::from(input.block_size),
+            false => capacity.sequences,
+        };
+        let total_blocks = blocks.clamp(0.0, MAX_BLOCKS) as u64;
         Engine {
             machine,
             draft_model: Machine::of_draft_model(s, layout, &input.constants).filter(|_| !prefill_only),
@@ -168,11 +173,16 @@ impl Engine {
 
     /// Number of blocks for `tokens` tokens.
     pub(super) fn blocks(&self, tokens: u32) -> u32 {
-        if self.machine.shape.window_share <= 0.0 && self.machine.shape.selected_keys.is_none() {
+        let shape = &self.machine.shape;
+        if shape.window_share <= 0.0 && shape.selected_keys.is_none() && shape.state_bytes <= 0.0 {
             return tokens.div_ceil(self.block_size);
         }
-        (self.machine.shape.keys_cached(f64::from(tokens), self.full_window_cache) / f64::from(self.block_size)).ceil()
-            as u32
+        if shape.kv_bytes_token <= 0.0 {
+            return 1;
+        }
+        // A sequence also keeps its recurrent states.
+        let bytes = shape.sequence_bytes(f64::from(tokens), self.full_window_cache);
+        (bytes / shape.kv_bytes_token / f64::from(self.block_size)).ceil() as u32
     }
 
     /// Number of blocks that a request needs to be admitted.

@@ -117,3 +117,27 @@ fn one_percent_of_memory_stays_free_for_growing_sequences() {
     assert!(scene.step());
     assert_eq!(scene.requests[0].emitted, 1);
 }
+
+/// Recurrent states take memory, also in models without keys.
+#[test]
+fn recurrent_states_limit_the_sequences_as_in_the_closed_form() {
+    for attention_share in [0.0, 0.1] {
+        let linear = Linear {
+            kind: LinearKind::Mamba2,
+            share: 1.0 - attention_share,
+            heads: Count::new(128),
+            head_dim: Count::new(64),
+            state: Count::new(128),
+            groups: Count::new(8),
+            taps: Count::new(4),
+        };
+        let mut case = ServingInput { isl: 100.0, osl: 50.0, max_num_seqs: Some(Count::new(4096)), ..closed(2000.0) };
+        (case.arch.attention_share, case.arch.linear) = (attention_share, Some(linear));
+        let theory = estimate(&case, &Constants::default());
+        assert!(theory.batch < 1500.0, "{}", theory.batch);
+        let mut input = Input::of(&case, &Constants::default(), 6_000);
+        input.warm_up = 2_000;
+        let running = simulated(&input).steady.running;
+        assert!((0.85..1.05).contains(&(running / theory.batch)), "{attention_share}: {running} {}", theory.batch);
+    }
+}
