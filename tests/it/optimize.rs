@@ -315,11 +315,12 @@ fn every_proposed_change_improves_the_objective() {
 #[test]
 fn unbounded_latency_triggers_a_warning() {
     let library = shipped();
-    let (parts, scenario) = asked(&library, "h100-sxm-8", "llama3.1-8b-serve", &[]);
+    let (parts, scenario) = asked(&library, "h100-sxm-8", "llama3.1-70b-serve", &[("prompt", "32768")]);
     let start = freed(&scenario, &|_| false, &parts);
     let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap()).from(&scenario);
     let free = optimize(&problem, &Gauge::default());
     assert!(free.warnings(&problem)[0].contains("TTFT is now"), "{:?}", free.warnings(&problem));
+    let (parts, scenario) = asked(&library, "h100-sxm-8", "llama3.1-8b-serve", &[]);
     found(&parts, &scenario, 100_000, |problem, found| assert!(found.warnings(problem).is_empty()));
 }
 

@@ -34,6 +34,8 @@ pub struct Costs {
     pub intra_domain_transfer: f64,
     /// Whether each stage shares its domains with the next one, and the last stage with the first.
     pub shares_domain: Vec<bool>,
+    /// Port of transfers between stages of one domain.
+    pub intra_domain_port: Port,
     /// Seconds to reduce the gradients of one stage.
     pub reduce: f64,
     /// Seconds to gather the updated weights of one stage.
@@ -166,7 +168,8 @@ impl Costs {
             host_share: host_share(&full),
             chunks,
             transfer: raw.time.pipeline_transfer / m / (2.0 * i.vpp.max(Count::ONE)),
-            transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
+            transfer_port: transfer_port(i, i.tp * i.cp * i.dp * i.pp),
+            intra_domain_port: transfer_port(i, 1.0),
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
             intra_domain_transfer: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(Count::ONE)),
@@ -186,7 +189,7 @@ impl Costs {
     #[must_use]
     pub fn hop(&self, stage: u32) -> (f64, Port) {
         if self.shares_domain.get(stage as usize).is_some_and(|near| *near) {
-            (self.intra_domain_transfer, Port::Link)
+            (self.intra_domain_transfer, self.intra_domain_port)
         } else {
             (self.transfer, self.transfer_port)
         }
@@ -270,6 +273,14 @@ fn embedding(i: &TrainingInput) -> f64 {
 /// Port of a group: the scale-up fabric if the group is within a domain.
 fn port(reach: f64, domain: f64) -> Port {
     if reach <= domain { Port::Link } else { Port::Nic }
+}
+
+/// Port of transfers between stages. In a mesh, a pair of stages has links of its own.
+fn transfer_port(i: &TrainingInput, reach: f64) -> Port {
+    match port(reach, i.domain) {
+        Port::Link if i.accelerator.mesh_peers.is_some() => Port::None,
+        port => port,
+    }
 }
 
 /// Port of a data-parallel group. On a torus the axes of the device mesh are axes of the torus (JAX,

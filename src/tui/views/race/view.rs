@@ -329,7 +329,7 @@ fn counted(app: &App, all: usize) -> String {
 fn barely_met(app: &App, entry: &Entry) -> Option<String> {
     let Outcome::Best(pick) = &entry.outcome else { return None };
     let narrow = |condition: &Condition| margin(pick, condition).is_some_and(|margin| margin < NARROW);
-    let kept = question(app).constraints.into_iter().find(narrow).map(|condition| format!("barely meets {condition}"));
+    let kept = question(app).constraints.into_iter().find(narrow).map(|condition| format!("just meets {condition}"));
     let free = pick.value(MetricId::Headroom.metric());
     kept.or_else(|| {
         (free < HEADROOM).then(|| format!("only {} of device memory is free", MetricId::Headroom.metric().show(free)))
@@ -451,7 +451,9 @@ pub fn info(app: &App) -> String {
         return "best layout of each target under the constraints".to_owned();
     };
     let metric = objective(app);
-    let of = |pick: &ChosenLayout| match pick.interval(metric) {
+    // A warning needs the room of the interval and the evidence, which the row shows as well.
+    let just = barely_met(app, entry);
+    let of = |pick: &ChosenLayout| match pick.interval(metric).filter(|_| just.is_none()) {
         Some((low, high)) => {
             let scale = Scale::of(metric, std::iter::once(pick.value(metric)));
             format!("{} {}", metric.label, scale.interval_in_words(low, high))
@@ -460,7 +462,7 @@ pub fn info(app: &App) -> String {
     };
     match &entry.outcome {
         Outcome::Best(pick) => {
-            let evidence = pick.evidence.as_ref().map_or_else(String::new, |support| {
+            let evidence = pick.evidence.as_ref().filter(|_| just.is_none()).map_or_else(String::new, |support| {
                 let error = support.nearest.as_ref().filter(|near| near.comparable).map(|near| 100.0 * near.error);
                 match (support.all.rows, error) {
                     (0, _) => "; no measured rows".to_owned(),
@@ -468,8 +470,7 @@ pub fn info(app: &App) -> String {
                     (rows, Some(error)) => format!("; {rows} rows, error {error:+.0} %"),
                 }
             });
-            let just = barely_met(app, entry);
-            let just = just.map_or_else(String::new, |what| format!("; {BARELY_MET_SIGN} {what}"));
+            let just = just.as_ref().map_or_else(String::new, |what| format!("; {BARELY_MET_SIGN} {what}"));
             format!("{}: {}; {}{just}{evidence}", entry.name, layout(pick), of(pick))
         }
         Outcome::Violates(pick, condition) => {

@@ -1,4 +1,5 @@
 //! Models whose mixers and MLPs are layers of their own, and mixers with a recurrent state.
+#![allow(clippy::unwrap_used)]
 
 use super::*;
 use crate::serving::collectives::Counts;

@@ -1,4 +1,5 @@
 //! Waiting times: idle systems have none, and more load never shortens them.
+#![allow(clippy::unwrap_used)]
 
 use super::*;
 

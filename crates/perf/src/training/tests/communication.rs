@@ -134,7 +134,8 @@ fn transfers_in_32_bit_take_twice_the_bytes_of_those_in_16_bit() {
     let two = Count::new(2);
     let half = Count::new(32);
     let split = |i: TrainingInput| TrainingInput { dp: half, ..i };
-    let cases: [(TrainingInput, fn(&TimeBreakdown) -> f64, f64); 5] = [
+    type Case = (TrainingInput, fn(&TimeBreakdown) -> f64, f64);
+    let cases: [Case; 5] = [
         // Two gathers, and a reduction in 32 bit.
         (sharded, |t| t.data_parallel, 12.0 / 8.0),
         (base, |t| t.expert_parallel, 2.0),
