@@ -235,7 +235,7 @@ impl Accelerator {
         bw < 70e9 && !matches!(self.generation, Generation::Trainium | Generation::Tpu)
     }
 
-    /// Share of the scale-up bandwidth that a group of `ranks` neighbors can use; see [`mesh_share`].
+    /// Share of the scale-up bandwidth that a group of `ranks` neighbors can use; in a mesh, links to others are idle.
     pub fn link_share(&self, ranks: f64) -> f64 {
         mesh_share(self.mesh_peers, ranks)
     }
