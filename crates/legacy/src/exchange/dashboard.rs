@@ -8,13 +8,14 @@ use super::tree::{self, Tree};
 use atlas_catalog::Catalog;
 use atlas_core::sort;
 use atlas_document::decode::{Bounds, Fields};
-use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
+use atlas_document::{Diagnostic, Diagnostics, Node, Position, Severity, Value};
 
 /// Number of devices per node assumed for a hardware profile, which describes one device. Usual for GPU servers and TPU
 /// slices.
 pub const DEVICES_PER_NODE: f64 = 8.0;
 /// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
 const ACCELERATOR_POWER_SHARE: f64 = 0.55;
+const ABOVE_ZERO: Bounds = Bounds { min: 1e-9, ..Bounds::POSITIVE };
 
 /// Whether a document was written by the dashboard.
 #[must_use]
@@ -163,9 +164,8 @@ fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems
     let name = name_of(&mut fields);
     let vendor = fields.required_text("vendor");
     fields.choice("type", &[("gpu", ()), ("tpu", ()), ("other", ()), ("cpu", ()), ("asic", ())]);
-    let above = Bounds { min: 1e-9, ..Bounds::POSITIVE };
-    fields.required_number("fp16Tflops", above);
-    let memory = fields.required_number("vramSizeGB", Bounds { max: 1e6, ..above });
+    fields.required_number("fp16Tflops", ABOVE_ZERO);
+    let memory = fields.required_number("vramSizeGB", Bounds { max: 1e6, ..ABOVE_ZERO });
     fields.required_number("interconnectBandwidthGBps", Bounds::POSITIVE);
     let price = fields.required_number("costPerHour", Bounds::POSITIVE);
     for kept in ["smCount", "fp32Tflops", "int8Tops", "hbmBandwidthGBps", "podSize"] {
@@ -212,6 +212,158 @@ fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems
     Some(tree.done(at))
 }
 
+/// The model of a scenario.
+struct Model {
+    name: Option<String>,
+    hidden_size: Option<f64>,
+    layers: Option<f64>,
+    context_tokens: f64,
+    precision: &'static str,
+}
+
+impl Model {
+    fn decode(fields: &mut Fields<'_>) -> Option<Model> {
+        let name = fields.text("name");
+        fields.required_number("parameters", ABOVE_ZERO);
+        fields.choice("architectureType", &[("dense", ()), ("moe", ())]);
+        fields.number("numExperts", Bounds::NATURAL);
+        let hidden_size = fields.number("hiddenSize", Bounds::NATURAL);
+        let layers = fields.number("numLayers", Bounds { max: 1e6, ..Bounds::NATURAL });
+        fields.number("numHeads", Bounds::NATURAL);
+        fields.number("vocabularySize", Bounds::NATURAL);
+        let context_tokens = fields.required_number("contextLength", Bounds { max: 1e9, ..Bounds::COUNT });
+        let precision = fields.choice("precision", &["fp32", "fp16", "bf16", "int8", "fp8"].map(|name| (name, name)));
+        if precision == Some("fp8") {
+            let message = "found \"fp8\", for which the dashboard returns NaN";
+            fields.warn("precision", message, Some("use another engine".to_owned()));
+        }
+        if precision.is_none() && !fields.has("precision") {
+            fields.missing("precision");
+        }
+        Some(Model { name, hidden_size, layers, context_tokens: context_tokens?, precision: precision? })
+    }
+
+    /// Adds the model: its id in the catalog, or the fields of the document.
+    fn write(&self, tree: Tree, source: &Source<'_>, catalog: &Catalog) -> Tree {
+        let name = self.name.as_deref();
+        let known = name.and_then(|name| catalog_model(catalog, &id_from_name(name), self.hidden_size, self.layers));
+        if let Some(id) = known {
+            return tree.text("model", id, source.place(&["model", "name"]));
+        }
+        let of = |key: &str| source.node.at_path(&["model", key]).cloned();
+        let or_zero = |value: Option<Node>| value.unwrap_or(tree::number(0.0, source.at));
+        let params = Tree::default()
+            .put("hidden_size", or_zero(of("hiddenSize")))
+            .put("n_layers", or_zero(of("numLayers")))
+            .put("n_heads", of("numHeads"))
+            .put("vocab_size", of("vocabularySize"));
+        tree.map("params", params, source.place(&["model"]))
+    }
+}
+
+/// How a scenario distributes its model.
+struct Parallelism {
+    dp: f64,
+    tp: f64,
+    pp: f64,
+    ep: Option<f64>,
+    checkpointing: bool,
+    sequence: Option<bool>,
+}
+
+impl Parallelism {
+    fn decode(fields: &mut Fields<'_>) -> Option<Parallelism> {
+        let ranks = Bounds { max: 1e6, ..Bounds::COUNT };
+        let dp = fields.required_number("dataParallel", ranks);
+        let tp = fields.required_number("tensorParallel", ranks);
+        let pp = fields.required_number("pipelineParallel", ranks);
+        let ep = fields.number("expertParallel", ranks);
+        fields.number("gradientAccumulationSteps", Bounds::COUNT);
+        let checkpointing = fields.boolean("activationCheckpointing").unwrap_or(false);
+        let sequence = fields.boolean("sequenceParallel");
+        Some(Parallelism { dp: dp?, tp: tp?, pp: pp?, ep, checkpointing, sequence })
+    }
+
+    fn devices(&self) -> f64 {
+        self.dp * self.tp * self.pp
+    }
+
+    fn tree(&self, source: &Source<'_>) -> Tree {
+        let place = |key: &str| source.place(&["parallelism", key]);
+        let sequence = self.sequence.map(|on| Node { value: Value::Bool(on), at: place("sequenceParallel") });
+        Tree::default()
+            .number("tp", self.tp, place("tensorParallel"))
+            .number("pp", self.pp, place("pipelineParallel"))
+            .number("dp", self.dp, place("dataParallel"))
+            .number("ep", self.ep, place("expertParallel"))
+            .put("sp", sequence)
+    }
+}
+
+/// Kind and batch of a scenario.
+struct Work {
+    inference: bool,
+    batch: f64,
+    micro_batch: Option<f64>,
+}
+
+impl Work {
+    fn decode(fields: &mut Fields<'_>) -> Option<Work> {
+        let kind = fields.choice("type", &[("training", false), ("inference", true)]);
+        if !fields.has("type") {
+            fields.missing("type");
+        }
+        let batch = fields.required_number("batchSize", Bounds { max: 1e9, ..Bounds::COUNT });
+        let micro_batch = fields.number("microBatchSize", Bounds { max: 1e6, ..Bounds::NATURAL });
+        fields.text("targetMetric");
+        Some(Work { inference: kind?, batch: batch?, micro_batch: micro_batch.filter(|&micro| micro > 0.0) })
+    }
+
+    /// Adds the batch: concurrent requests of inference, sequences of a training step.
+    fn write(&self, tree: Tree, source: &Source<'_>) -> Tree {
+        let micro = self.micro_batch.unwrap_or(self.batch);
+        let micro_at = source.place(&["workload", "microBatchSize"]);
+        let batch_at = source.place(&["workload", "batchSize"]);
+        if self.inference {
+            let tuning = Tree::default().number("microbatch", micro, micro_at);
+            let serving = Tree::default().number("concurrency", self.batch, batch_at);
+            tree.map("serving", serving, source.at).map("runtime_tuning", tuning, source.at)
+        } else {
+            let batch = Tree::default().number("micro", micro, micro_at).number("global", self.batch, batch_at);
+            tree.map("batch", batch, source.at)
+        }
+    }
+}
+
+/// A document and the position of values that it does not contain.
+struct Source<'n> {
+    node: &'n Node,
+    at: Position,
+}
+
+impl Source<'_> {
+    fn place(&self, path: &[&str]) -> Position {
+        self.node.at_path(path).map_or(self.at, |node| node.at)
+    }
+}
+
+/// Keys of a scenario that are known, but not converted.
+const UNCONVERTED_KEYS: [&str; 13] = [
+    "hardware",
+    "hardwareProfile",
+    "hardwareProfiles",
+    "hardwareId",
+    "hardwareIds",
+    "result",
+    "results",
+    EXPORT_KEY,
+    "createdAt",
+    "updatedAt",
+    "tags",
+    "notes",
+    "description",
+];
+
 /// Converts a scenario to a workload's entry. Also returns the number of devices it needs.
 fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> Option<(Node, f64)> {
     if let Some(entry) = unchanged_original(file, node, problems) {
@@ -221,128 +373,45 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     let label = ["id", "scenarioId", "name"].iter().find_map(|key| node.get(key).and_then(Node::text));
     let mut fields = Fields::open(file, label.unwrap_or("scenario").to_owned(), node, problems)?;
     let named = name_of(&mut fields);
-    // Marks keys as known that are not converted here.
-    for kept in [
-        "hardware",
-        "hardwareProfile",
-        "hardwareProfiles",
-        "hardwareId",
-        "hardwareIds",
-        "result",
-        "results",
-        EXPORT_KEY,
-    ] {
-        fields.node(kept);
+    for key in UNCONVERTED_KEYS {
+        fields.node(key);
     }
-    for kept in ["createdAt", "updatedAt", "tags", "notes", "description"] {
-        fields.node(kept);
-    }
-    let above = Bounds { min: 1e-9, ..Bounds::POSITIVE };
-    let ranks = Bounds { max: 1e6, ..Bounds::COUNT };
-    let needed = ["parameters", "contextLength", "precision"];
-    let mut model_name = None;
-    let mut shape = (None, None, None);
-    let precisions = ["fp32", "fp16", "bf16", "int8", "fp8"].map(|name| (name, name));
-    let model = fields.required_map("model", &needed, |model| {
-        model_name = model.text("name");
-        model.required_number("parameters", above);
-        model.choice("architectureType", &[("dense", ()), ("moe", ())]);
-        model.number("numExperts", Bounds::NATURAL);
-        shape = (
-            model.number("hiddenSize", Bounds::NATURAL),
-            model.number("numLayers", Bounds { max: 1e6, ..Bounds::NATURAL }),
-            model.number("numHeads", Bounds::NATURAL),
-        );
-        model.number("vocabularySize", Bounds::NATURAL);
-        let context = model.required_number("contextLength", Bounds { max: 1e9, ..Bounds::COUNT });
-        let precision = model.choice("precision", &precisions);
-        if precision == Some("fp8") {
-            let message = "found \"fp8\", for which the dashboard returns NaN";
-            model.warn("precision", message, Some("use another engine".to_owned()));
-        }
-        if precision.is_none() && !model.has("precision") {
-            model.missing("precision");
-        }
-        Some((context?, precision?))
-    });
+    let model = fields.required_map("model", &["parameters", "contextLength", "precision"], Model::decode);
     let needed = ["dataParallel", "tensorParallel", "pipelineParallel"];
-    let ways = fields.required_map("parallelism", &needed, |ways| {
-        let dp = ways.required_number("dataParallel", ranks);
-        let tp = ways.required_number("tensorParallel", ranks);
-        let pp = ways.required_number("pipelineParallel", ranks);
-        let ep = ways.number("expertParallel", ranks);
-        ways.number("gradientAccumulationSteps", Bounds::COUNT);
-        let checkpointing = ways.boolean("activationCheckpointing").unwrap_or(false);
-        let sp = ways.boolean("sequenceParallel");
-        Some((dp?, tp?, pp?, ep, checkpointing, sp))
-    });
-    let work = fields.required_map("workload", &["type", "batchSize"], |work| {
-        let kind = work.choice("type", &[("training", false), ("inference", true)]);
-        if !work.has("type") {
-            work.missing("type");
-        }
-        let batch = work.required_number("batchSize", Bounds { max: 1e9, ..Bounds::COUNT });
-        let micro = work.number("microBatchSize", Bounds { max: 1e6, ..Bounds::NATURAL });
-        work.text("targetMetric");
-        Some((kind?, batch?, micro.filter(|micro| *micro > 0.0)))
-    });
-    let at = fields.at();
+    let parallelism = fields.required_map("parallelism", &needed, Parallelism::decode);
+    let work = fields.required_map("workload", &["type", "batchSize"], Work::decode);
+    let source = Source { node, at: fields.at() };
     fields.finish();
     if problems.errors() > before {
         return None;
     }
-    let ((context, precision), (dp, tp, pp, ep, checkpointing, sp)) = (model.flatten()?, ways.flatten()?);
-    let ((inference, batch, micro), (name, title)) = (work.flatten()?, named?);
-    let place = |path: &[&str]| node.at_path(path).map_or(at, |node| node.at);
-    let known = model_name.as_deref().and_then(|name| catalog_model(catalog, &id_from_name(name), shape.0, shape.1));
-    let tree = Tree::default()
-        .text("name", name, place(&["id"]))
-        .put("description", title.map(|title| Node { value: Value::Text(title.into()), at: place(&["name"]) }))
-        .text("mode", if inference { "inference" } else { "training" }, place(&["workload", "type"]));
-    let tree = match known {
-        Some(model) => tree.text("model", model, place(&["model", "name"])),
-        None => {
-            let of = |key: &str| node.at_path(&["model", key]).cloned();
-            let zero = |value: Option<Node>| value.unwrap_or(tree::number(0.0, at));
-            let params = Tree::default()
-                .put("hidden_size", zero(of("hiddenSize")))
-                .put("n_layers", zero(of("numLayers")))
-                .put("n_heads", of("numHeads"))
-                .put("vocab_size", of("vocabularySize"));
-            tree.map("params", params, place(&["model"]))
-        }
-    };
+    let (model, parallelism, work, (name, title)) = (model.flatten()?, parallelism.flatten()?, work.flatten()?, named?);
+    let place = |path: &[&str]| source.place(path);
+    let title = title.map(|title| Node { value: Value::Text(title.into()), at: place(&["name"]) });
+    let mode = if work.inference { "inference" } else { "training" };
+    let tree = Tree::default().text("name", name, place(&["id"])).put("description", title).text(
+        "mode",
+        mode,
+        place(&["workload", "type"]),
+    );
+    let tree = model.write(tree, &source, catalog);
     // The dashboard has one length, whereas other engines distinguish prompt and output. Half of it is assumed to be
     // the output.
-    let answer = if inference { (context / 2.0).floor() } else { 0.0 };
+    let output = if work.inference { (model.context_tokens / 2.0).floor() } else { 0.0 };
     let length = place(&["model", "contextLength"]);
-    let sequence = Tree::default().number("prompt", context - answer, length).number("generate", answer, length);
-    let ways = Tree::default()
-        .number("tp", tp, place(&["parallelism", "tensorParallel"]))
-        .number("pp", pp, place(&["parallelism", "pipelineParallel"]))
-        .number("dp", dp, place(&["parallelism", "dataParallel"]))
-        .number("ep", ep, place(&["parallelism", "expertParallel"]))
-        .put("sp", sp.map(|on| Node { value: Value::Bool(on), at: place(&["parallelism", "sequenceParallel"]) }));
-    let micro = micro.unwrap_or(batch);
-    let micro_at = place(&["workload", "microBatchSize"]);
-    let batch_at = place(&["workload", "batchSize"]);
-    let tree = tree.map("sequence", sequence, at).map("parallelism", ways, place(&["parallelism"])).map(
-        "precision",
-        Tree::default().text("weights", precision, place(&["model", "precision"])),
-        at,
-    );
-    let tree = if inference {
-        tree.map("serving", Tree::default().number("concurrency", batch, batch_at), at).map(
-            "runtime_tuning",
-            Tree::default().number("microbatch", micro, micro_at),
-            at,
-        )
-    } else {
-        tree.map("batch", Tree::default().number("micro", micro, micro_at).number("global", batch, batch_at), at)
-    };
-    let recompute = if checkpointing { "full" } else { "none" };
-    let tree = tree.text("recompute", recompute, place(&["parallelism", "activationCheckpointing"]));
-    Some((tree.put("benchboard", dashboard_fields(node)).done(at), dp * tp * pp))
+    let prompt = model.context_tokens - output;
+    let sequence = Tree::default().number("prompt", prompt, length).number("generate", output, length);
+    let precision = Tree::default().text("weights", model.precision, place(&["model", "precision"]));
+    let tree = tree
+        .map("sequence", sequence, source.at)
+        .map("parallelism", parallelism.tree(&source), place(&["parallelism"]))
+        .map("precision", precision, source.at);
+    let recompute = if parallelism.checkpointing { "full" } else { "none" };
+    let tree = work
+        .write(tree, &source)
+        .text("recompute", recompute, place(&["parallelism", "activationCheckpointing"]))
+        .put("benchboard", dashboard_fields(node));
+    Some((tree.done(source.at), parallelism.devices()))
 }
 
 /// Returns the fields that have no equivalent outside of the dashboard: its model, the target metric and the gradient
