@@ -262,12 +262,13 @@ fn best(
         return Ok(Err("no combination of the knobs meets all constraints".to_owned()));
     };
     let mut overrides = held;
-    overrides.extend(best.changes);
+    overrides.extend(best.changes.iter().cloned());
     let entry = Entry {
         name: name.to_owned(),
         overrides,
         scenario: best.scenario,
         estimate: best.estimate,
+        changes: best.changes,
         parts: parts.clone(),
     };
     Ok(Ok(entry))
@@ -354,7 +355,7 @@ fn write(studies: &[Study], format: Format) -> color_eyre::Result<String> {
                 target: entry.name.clone(),
                 answer: Ok((entry.scenario.clone(), entry.estimate.clone())),
                 adapted: Vec::new(),
-                changes: Vec::new(),
+                changes: entry.changes.clone(),
             })
             .collect(),
         baseline: 0,

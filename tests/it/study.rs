@@ -123,6 +123,16 @@ fn maximum_performance_report_states_the_search_behind_each_optimum() {
         assert!(text.contains(part), "{part} is not in\n{text}\n{}", String::from_utf8_lossy(&described.stderr));
     }
     // Flags that only apply to a search are rejected, not ignored.
+    // The knobs that each search changed, as in `compare`.
+    let document = atlas(dir.path(), &[&maximum[..], &["--format", "json"]].concat());
+    let document: serde_json::Value = serde_json::from_slice(&document.stdout).unwrap();
+    let compared = [&["compare"], &maximum[1..], &["--format", "json"]].concat();
+    let compared: serde_json::Value = serde_json::from_slice(&atlas(dir.path(), &compared).stdout).unwrap();
+    let changes = |document: &serde_json::Value| -> Vec<serde_json::Value> {
+        document["targets"].as_array().unwrap().iter().map(|target| target["changes"].clone()).collect()
+    };
+    assert_eq!(changes(&document), changes(&compared));
+    assert!(changes(&document).iter().any(|changes| *changes != serde_json::json!({})), "{document}");
     let refused = atlas(dir.path(), &[&["report"], &search[..], &["--tpot", "50"]].concat());
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--tpot"));

@@ -21,7 +21,7 @@ use super::table::Align;
 use atlas_plan::engine::estimate;
 use atlas_plan::estimate::standing::figure;
 use atlas_plan::estimate::{Estimate, Metric};
-use atlas_plan::knob::Overrides;
+use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
 /// One workload on several targets.
@@ -50,6 +50,8 @@ pub struct Entry {
     pub scenario: Scenario,
     /// Its estimate.
     pub estimate: Estimate,
+    /// Knobs that a search of the best configuration changed, with their values.
+    pub changes: Vec<(Knob, Setting)>,
 }
 
 impl Entry {
@@ -61,7 +63,7 @@ impl Entry {
         let scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
         let estimate = estimate(&scenario);
         estimate.finite()?;
-        Ok(Entry { name, parts, overrides, scenario, estimate })
+        Ok(Entry { name, parts, overrides, scenario, estimate, changes: Vec::new() })
     }
 
     /// Value of a metric; `None` if it does not apply, or the scenario cannot run.

@@ -70,6 +70,7 @@ pub(in crate::tui) fn entry(answer: &Answer, setup: &Setup) -> Option<Entry> {
         overrides: setup.overrides.clone(),
         scenario: if answer.pending { analytical_scenario(scenario) } else { scenario.clone() },
         estimate: estimate.clone(),
+        changes: Vec::new(),
     })
 }
 
