@@ -18,7 +18,7 @@ use atlas_plan::engine::answer::event::estimate_until;
 use atlas_plan::estimate::{Estimate, Metric};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
-use atlas_plan::search::methodology::mixed_prices;
+use atlas_plan::search::methodology::{mixed_calibrations, mixed_prices};
 use atlas_plan::search::{Gauge, Methodology};
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::configurations::Configurations;
@@ -116,6 +116,11 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     output::print(&text)?;
     let answered = comparison.columns.iter().filter_map(|column| column.answer.as_ref().ok());
     if let Some(mixed) = mixed_prices(answered.map(|(scenario, _)| scenario)) {
+        write_stderr(&format!("note: {mixed}"));
+    }
+    let answered = comparison.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().ok()?)));
+    let estimates = answered.map(|(column, (_, estimate))| (column.target.as_str(), estimate));
+    if let Some(mixed) = mixed_calibrations(estimates) {
         write_stderr(&format!("note: {mixed}"));
     }
     if let Some(note) = adapted_workloads(&comparison) {

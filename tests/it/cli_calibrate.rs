@@ -138,6 +138,14 @@ fn three_measured_rows_correct_other_workloads() {
     let args = ["run", "--target", "h100-sxm-64", "--workload", "llama3.1-70b-train", "--format", "json"];
     let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
     assert_eq!(got["calibrated"][0]["runs"], 3, "{got}");
+    // Targets of other accelerators are not calibrated.
+    let compare = |targets: &str| {
+        let args = ["compare", "--target", targets, "--workload", "llama3.1-70b-train"];
+        stderr(&atlas(dir.path(), &args).assert().code(0))
+    };
+    let noted = compare("h100-sxm-64,h200-sxm-64");
+    assert!(noted.contains("only h100-sxm-64 (throughput × "), "{noted}");
+    assert!(!compare("h100-sxm-64,h100-sxm-128").contains("calibrated"));
 }
 
 #[test]

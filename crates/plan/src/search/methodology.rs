@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::estimate::Estimate;
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 pub use atlas_core::plan::Methodology;
@@ -40,13 +41,61 @@ pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Op
     })
 }
 
+/// Note that measurements correct only some of the estimates, which are given with the name of their target; `None` if
+/// they correct all or none.
+#[must_use]
+pub fn mixed_calibrations<'a>(estimates: impl IntoIterator<Item = (&'a str, &'a Estimate)>) -> Option<String> {
+    const SHOWN: usize = 3;
+    // Estimates without details are of other engines, which have their own note.
+    let detailed = estimates.into_iter().filter_map(|(name, estimate)| Some((name, estimate.detail.as_ref()?)));
+    let (mut calibrated, mut shipped) = (Vec::new(), 0_usize);
+    for (name, detail) in detailed {
+        match detail.adjustments {
+            Some(found) => calibrated.push((name, found.throughput.map(|throughput| throughput.factor))),
+            None => shipped += 1,
+        }
+    }
+    if calibrated.is_empty() || shipped == 0 {
+        return None;
+    }
+    let described = calibrated.iter().take(SHOWN).map(|(name, factor)| match factor {
+        Some(factor) => format!("{name} (throughput × {factor:.2})"),
+        None => (*name).to_owned(),
+    });
+    let more = match calibrated.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let verb = if calibrated.len() == 1 { "is" } else { "are" };
+    Some(format!(
+        "only {}{more} {verb} calibrated with measurements; the others may change as much once they are",
+        described.collect::<Vec<_>>().join(", ")
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::engine::estimate;
+    use crate::estimate::Adjustments;
     use crate::knob::Overrides;
+    use atlas_config::corrections::Adjustment;
 
     use crate::testing;
+
+    #[test]
+    fn calibrated_targets_beside_others_are_noted() {
+        let parts = testing::parts("h100-sxm-8", "llama3.1-8b-serve");
+        let shipped = estimate(&Scenario::resolve(&parts, &Overrides::new()).unwrap());
+        let mut calibrated = shipped.clone();
+        let throughput = Some(Adjustment { factor: 0.85, half_width: 0.1 });
+        calibrated.detail.as_mut().unwrap().adjustments = Some(Adjustments { throughput, tpot: None, ttft: None });
+        let noted = mixed_calibrations([("a", &calibrated), ("b", &shipped)]).unwrap();
+        assert!(noted.contains("only a (throughput × 0.85) is calibrated"), "{noted}");
+        assert_eq!(mixed_calibrations([("a", &calibrated), ("b", &calibrated)]), None);
+        assert_eq!(mixed_calibrations([("a", &shipped), ("b", &shipped)]), None);
+    }
 
     #[test]
     fn mixed_price_kinds_are_noted_until_a_price_basis_is_set() {

@@ -11,7 +11,7 @@ use atlas_plan::estimate::standing::{Rank, ranks, value_with_interval};
 use atlas_plan::estimate::{Breakdown, COMPARED, METRICS, Metric, MetricId, Part, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
-use atlas_plan::search::methodology::mixed_prices;
+use atlas_plan::search::methodology::{mixed_calibrations, mixed_prices};
 
 /// Builds all blocks of the study.
 #[must_use]
@@ -72,6 +72,7 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
     out.extend(compared(study).map(Block::Text));
     out.extend(recommendation(study).map(Block::Callout));
     points.extend(mixed_prices(study.entries.iter().map(|entry| &entry.scenario)));
+    points.extend(mixed_calibrations(study.entries.iter().map(|entry| (entry.name.as_str(), &entry.estimate))));
     out.push(Block::List(points));
     let unfit = study.entries.iter().filter(|entry| !entry.fits());
     let mut problems: Vec<String> = unfit

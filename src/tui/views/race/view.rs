@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::entry::{margin, tied};
 use super::layout::{brief, layout};
-use super::{ChosenLayout, Entry, Outcome, is_running, objective, question, ranked};
+use super::{ChosenLayout, Entry, Outcome, Race, is_running, objective, question, ranked};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::{Glyphs, Role};
@@ -14,7 +14,7 @@ use crate::tui::widgets::draw::{Canvas, middle, whole};
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, MetricId, Scale};
 use atlas_plan::search::Condition;
-use atlas_plan::search::methodology::mixed_prices;
+use atlas_plan::search::methodology::{mixed_calibrations, mixed_prices};
 use atlas_plan::search::optimize::HEADROOM;
 
 /// Lines above the rows: the constraint bar, the headings and their units.
@@ -145,6 +145,17 @@ fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
     Columns { name, value, objective, whisker: (whisker_at, whisker), figures, evidence, layout }
 }
 
+/// Says that the entries cannot be compared directly: only some are calibrated, or their prices are of several types.
+fn mixed(race: &Race) -> Option<String> {
+    let picks = || race.entries.iter().filter_map(|entry| Some((&*entry.name, entry.pick()?)));
+    let notes = [
+        mixed_calibrations(picks().map(|(name, pick)| (name, &pick.estimate))),
+        mixed_prices(picks().map(|(_, pick)| &pick.scenario)),
+    ];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
 /// Draws the view.
 pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let race = &app.race;
@@ -156,8 +167,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None if question(app).hardware.is_empty() && app.now.marks.len() < 2 => {
             format!("{}; mark two or more to choose", counted(app, all))
         }
-        None => mixed_prices(race.entries.iter().filter_map(Entry::pick).map(|pick| &pick.scenario))
-            .unwrap_or_else(|| counted(app, all)),
+        None => mixed(race).unwrap_or_else(|| counted(app, all)),
     };
     let just = !is_running(app) && race.entries.iter().any(|entry| barely_met(app, entry).is_some());
     let remark = if just { format!("{remark}; {NEAR_BOUND_LEGEND}") } else { remark };

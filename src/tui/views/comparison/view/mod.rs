@@ -19,7 +19,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::estimate::standing::{Rank, ValueWithInterval, ranks, value_with_interval};
 use atlas_plan::estimate::{Direction, Metric, MetricId, Scale, Section};
-use atlas_plan::search::methodology::mixed_prices;
+use atlas_plan::search::methodology::{mixed_calibrations, mixed_prices};
 
 /// Widths of a metric's name and of its unit.
 const LABEL: u16 = 25;
@@ -263,7 +263,10 @@ pub fn info(app: &App) -> String {
     };
     let scenarios = app.columns.iter().filter_map(|(_, answer)| answer.scenario.as_ref());
     let prices = if mixed_prices(scenarios).is_some() { "; $: price types differ, see price_basis" } else { "" };
-    let marks = || format!("{closed}* best, = tied with it; × = ratio to reference (b); {order}{others}{prices}");
+    let estimates = app.columns.iter().filter_map(|(name, answer)| Some((&**name, answer.outcome.as_ref().ok()?)));
+    let calibrated = if mixed_calibrations(estimates).is_some() { "; not all are calibrated" } else { "" };
+    let marks =
+        || format!("{closed}* best, = tied with it; × = ratio to reference (b); {order}{others}{prices}{calibrated}");
     complaint.unwrap_or_else(|| match under_cursor(app) {
         Some(figure) => format!("{figure}; {}", marks()),
         None => marks(),
