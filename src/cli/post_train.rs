@@ -32,11 +32,12 @@ pub enum Method {
   atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train
   atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout \\
       --rollout-nodes 4 --asynchronous
-  atlas post-train --method dpo --target h100-sxm-8 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout
+  atlas post-train --method dpo --target h100-sxm-64 --train llama3-70b-sft
 
 Both workloads must use the same model. With rl, the rollout's prompt and output lengths apply to training, too; with \
-dpo, the lengths and the number format are those of training. The time to move the state of an idle model to host memory \
-and back is not part of the estimate. For supervised fine-tuning and LoRA, use `atlas run` with a workload such as llama3-70b-lora.")]
+dpo, the lengths and the number format are those of training, and no serving workload is needed. The time to load frozen \
+models that do not fit beside training is part of scoring; the time to move the states of training and rollout to host \
+memory and back is not part of the estimate. For supervised fine-tuning and LoRA, use `atlas run` with a workload such as llama3-70b-lora.")]
 pub struct Args {
     /// Target
     #[arg(long, value_name = "NAME")]
@@ -45,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "WORKLOAD")]
     pub train: String,
     /// Serving workload for rollouts and frozen models: layout and lengths [default: the one named under post_training
-    /// in the training workload]
+    /// in the training workload; with dpo, the model on as few accelerators as fit]
     #[arg(long, value_name = "WORKLOAD")]
     pub rollout: Option<String>,
     /// Training method [default: the workload's, else rl]
@@ -94,16 +95,15 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     if method == Method::Dpo && args.samples.is_some() {
         return Err(Failure::usage(["--samples: dpo always has two responses per prompt".to_owned()]).into());
     }
-    let Some(rollout) = args.rollout.as_deref().or(own.rollout.as_deref()) else {
+    let rollout = args.rollout.as_deref().or(own.rollout.as_deref()).map(find).transpose()?;
+    if rollout.is_none() && method == Method::Rl {
         let what = format!("--rollout is required: {} has no rollout under post_training", args.train);
         return Err(Failure::usage([what]).into());
-    };
-    let rollout = find(rollout)?;
+    }
     let train_knobs = args.knobs.overrides(train.fabrics())?;
     let mut rollout_knobs = Overrides::new();
     for text in &args.rollout_set {
-        let parsed =
-            knob::assignment(text).and_then(|(knob, value)| Ok((knob, knob.parse(&value, rollout.fabrics())?)));
+        let parsed = knob::assignment(text).and_then(|(knob, value)| Ok((knob, knob.parse(&value, train.fabrics())?)));
         let (knob, setting) = parsed.map_err(|error| Failure::usage([format!("--rollout-set: {error}")]))?;
         if knob.spec().group == Group::Target {
             let what = format!(
@@ -125,13 +125,14 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         rollout_nodes: args.rollout_nodes.map(Count::new).or(own.rollout_nodes.filter(|_| method == Method::Rl)),
         asynchronous: args.asynchronous || (method == Method::Rl && own.asynchronous == Some(true)),
     };
-    let step = step((&train, &train_knobs), (&rollout, &rollout_knobs), &options)
+    let step = step((&train, &train_knobs), (rollout.as_ref(), &rollout_knobs), &options)
         .map_err(|error| eyre!("{}: {error}", args.target))?;
+    let rollout = rollout.as_ref().map(|rollout| &*rollout.workload.name);
     match args.format {
         Format::Table => output::print(&globals.charset().write(&described(&step, &options)))?,
         Format::Csv => output::print(&csv_of(&step))?,
-        Format::Json => output::print(&to_json(&document(&step, args, &rollout.workload.name))?)?,
-        Format::Yaml => output::print(&to_yaml(&document(&step, args, &rollout.workload.name))?)?,
+        Format::Json => output::print(&to_json(&document(&step, args, rollout))?)?,
+        Format::Yaml => output::print(&to_yaml(&document(&step, args, rollout))?)?,
     }
     Ok(())
 }
@@ -190,7 +191,7 @@ fn csv_of(step: &Step) -> String {
     csv::line(figures.map(|(name, _)| name)) + &csv::line(&cells)
 }
 
-fn document(step: &Step, args: &Args, rollout: &str) -> Value {
+fn document(step: &Step, args: &Args, rollout: Option<&str>) -> Value {
     let figures: Map<String, Value> =
         sort::collect_unsorted(figures(step).into_iter().map(|(name, value)| (name.to_owned(), json!(value))));
     json!({"target": args.target, "train": args.train, "rollout": rollout, "step": figures, "notes": step.notes})

@@ -3,24 +3,28 @@
 //!
 //! * rollout: estimated by the serving engine, with all requests queued at the start; the samples of a prompt share its
 //!   prefix
-//! * scoring: a prefill pass by the serving engine for each frozen model (reference, reward)
+//! * scoring: a prefill pass by the serving engine for each frozen model (reference, reward), and the time to load those
+//!   that do not fit beside training from host memory
 //! * training: as many optimizer steps as the sequences fill
 //! * sync: all-gather of the weights on the trainers, plus a transfer over the network if rollouts have dedicated nodes
 //!
 //! If training and rollout share all nodes, they alternate, and the state of the idle one is in host memory; the time
-//! to move it is not modeled, nor is that of frozen models that do not fit beside training, which a note states.
+//! to move it is not modeled.
 
 use crate::engine::answer::{serving, throttle, training};
 use crate::engine::estimate;
 use crate::estimate::{Estimate, MemoryPart, MetricId};
 use crate::knob::{Knob, KnobError, Overrides, Setting};
 use crate::scenario::{Parts, Scenario, ScenarioError};
-use atlas_config::Mode;
+use atlas_config::workload::Shape;
+use atlas_config::{Mode, Workload};
 use atlas_core::count::Count;
 use atlas_core::field;
 use atlas_core::plan::LoadKind;
-use atlas_core::units::BYTES_PER_GB;
+use atlas_core::plan_spec::PlanSpec;
+use atlas_core::units::{BYTES_PER_GB, duration};
 use atlas_perf::collective::{Fabric, Group, all_gather, point_to_point};
+use std::sync::Arc;
 
 /// Composition of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,7 +52,7 @@ pub struct Step {
     pub rollout: f64,
     /// Part of `rollout` in which accelerators idle while the longest responses finish.
     pub tail: f64,
-    /// Time of the frozen models to process the responses.
+    /// Time of the frozen models to process the responses, and to load those that do not fit beside training.
     pub scoring: f64,
     /// Time of the optimizer steps.
     pub training: f64,
@@ -320,19 +324,54 @@ fn scoring_rate(
     Ok((rate, share, weights))
 }
 
-/// Note that frozen models with `frozen` bytes per device do not fit beside training.
-fn moved_models(training: &Estimate, frozen: f64) -> Option<String> {
-    let memory = training.detail.as_ref()?.memory;
+/// Serving workload of frozen models whose layout nothing states: the model in the format of training, on as few ranks
+/// as fit.
+fn frozen_parts(train: &Parts) -> Parts {
+    let own = &train.workload;
+    let (tp, pp, dp) = (Count::ONE, Count::ONE, Count::ONE);
+    let workload = Workload {
+        software: None,
+        shape: Shape { mode: Mode::Inference, tp, pp, dp, generate: 1.0, ..own.shape },
+        plan: PlanSpec { format: own.plan.format, ..PlanSpec::default() },
+        post_training: None,
+        phases: [].into(),
+        ..(**own).clone()
+    };
+    Parts { workload: Arc::new(workload), ..train.clone() }
+}
+
+/// Seconds per step to load `models` frozen models with `weights` bytes per device each from host memory, if they do not
+/// fit beside training.
+fn loading(training: &Training, models: f64, weights: f64, notes: &mut Vec<String>) -> f64 {
+    let (scenario, Some(detail)) = (&training.scenario, training.estimate.detail.as_ref()) else { return 0.0 };
+    let frozen = models * weights;
+    let free = (detail.memory.capacity - detail.memory.upper).max(0.0);
+    if frozen <= free {
+        return 0.0;
+    }
+    let places = (free / weights).floor();
+    // All places but one hold a model for good. Without a place, states of training are moved away and back.
+    let moved = if places >= 1.0 { (models - places + 1.0) * weights } else { frozen + 2.0 * (weights - free) };
+    let input = training::input(scenario, &scenario.base);
+    let link = scenario.machine.and_then(|machine| machine.host.link_bw).zip(input);
+    let seconds = link.map(|(link, input)| moved / (link * throttle::training(scenario, &input).link_fraction));
     let gb = |bytes: f64| bytes / BYTES_PER_GB;
-    (frozen > 0.0 && memory.upper + frozen > memory.capacity).then(|| {
-        format!(
-            "frozen models ({:.1} GB per device) and training (up to {:.1} GB) exceed the {:.1} GB of a device: the time to \
-             move the models from host memory in every step is not part of the estimate",
-            gb(frozen),
-            gb(memory.upper),
-            gb(memory.capacity)
-        )
-    })
+    let time = seconds.map_or_else(
+        || "the time to load them from host memory is unknown and not part of the estimate".to_owned(),
+        |seconds| format!("scoring includes {} to load them from host memory", duration(seconds)),
+    );
+    notes.push(format!(
+        "frozen models ({:.1} GB per device) and training (up to {:.1} GB) exceed the {:.1} GB of a device: {time}",
+        gb(frozen),
+        gb(detail.memory.upper),
+        gb(detail.memory.capacity)
+    ));
+    let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
+    let host = frozen * scenario.accelerators_per_node * dies / 1e9;
+    if let Some(has) = scenario.host_memory_gb.filter(|has| *has < host) {
+        notes.push(format!("frozen models need {host:.0} GB of host memory per node, of {has:.0} GB (host_memory_gb)"));
+    }
+    seconds.unwrap_or(0.0)
 }
 
 /// USD per second of all nodes of a scenario, if a price is known.
@@ -341,17 +380,22 @@ fn usd_per_second(estimate: &Estimate, scenario: &Scenario) -> Option<f64> {
 }
 
 /// Estimates a post-training step. Both workloads run on the same target, so the knobs of the target are those of
-/// training; the rollout's are ignored.
+/// training; the rollout's are ignored. Without responses to generate, the serving workload may be missing; frozen
+/// models then have the model and the format of training.
 ///
 /// # Errors
 ///
 /// If a scenario cannot be resolved or cannot run, the workloads do not match, or the options are contradictory.
 pub fn step(
     train: (&Parts, &Overrides),
-    rollout: (&Parts, &Overrides),
+    rollout: (Option<&Parts>, &Overrides),
     options: &StepOptions,
 ) -> Result<Step, StepError> {
-    let ((train_parts, train_knobs), (rollout_parts, _)) = (train, rollout);
+    let (train_parts, train_knobs) = train;
+    if rollout.0.is_none() && options.samples.is_some() {
+        return Err(StepError::Setting("rollouts need a serving workload"));
+    }
+    let rollout_parts = &rollout.0.map_or_else(|| frozen_parts(train_parts), Parts::clone);
     let rollout_knobs = &with_target_of(rollout.1, train_knobs);
     if train_parts.model_name() != rollout_parts.model_name() {
         return Err(StepError::Models(train_parts.workload.name.to_string(), rollout_parts.workload.name.to_string()));
@@ -388,18 +432,18 @@ pub fn step(
     if training.scenario.corrections.is_some() && options.scorers > 0.0 {
         notes.push("the calibration of this target is not applied to scoring".to_owned());
     }
-    let (scoring, scoring_share, frozen) = if options.scorers > 0.0 {
+    let (scoring, scoring_share) = if options.scorers > 0.0 {
         let mut reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;
         if options.samples.is_none() && !rollout_knobs.contains_key(&Knob::Precision) {
             // The reference is the model before training, in the format of training.
             reader.set(Knob::Precision, &format, rollout_parts)?;
         }
         let (rate, share, weights) = scoring_rate(reader, rollout_parts, length, &mut notes)?;
-        (options.scorers * sequences / rate, share, options.scorers * weights)
+        let loading = loading(&training, f64::from(options.scorers), weights, &mut notes);
+        (options.scorers * sequences / rate + loading, share)
     } else {
-        (0.0, 1.0, 0.0)
+        (0.0, 1.0)
     };
-    notes.extend(moved_models(&training.estimate, frozen));
     let sync = rollout.as_ref().map_or(0.0, |rollout| sync(&training.scenario, &serve, &rollout.estimate, dedicated));
 
     // Scoring and training alternate on the same nodes.

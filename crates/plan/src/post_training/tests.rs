@@ -19,7 +19,7 @@ const BASE: StepOptions = StepOptions {
 fn step_of(target: &str, options: &StepOptions) -> Result<Step, StepError> {
     let find = |workload| testing::parts(target, workload);
     let (train, rollout) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
-    step((&train, &Overrides::new()), (&rollout, &Overrides::new()), options)
+    step((&train, &Overrides::new()), (Some(&rollout), &Overrides::new()), options)
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn weight_sync_transfers_the_weights_of_a_rollout_device() {
     let sync_ms = |target, train, rollout, knobs: &[(Knob, Setting)]| {
         let (train, rollout) = (testing::parts(target, train), testing::parts(target, rollout));
         let knobs: Overrides = knobs.iter().cloned().collect();
-        1e3 * step((&train, &Overrides::new()), (&rollout, &knobs), &options).unwrap().sync
+        1e3 * step((&train, &Overrides::new()), (Some(&rollout), &knobs), &options).unwrap().sync
     };
     // Most parameters are experts: four times the bits take about four times as long.
     let gpt = |knobs: &[_]| sync_ms("gb200-nvl72", "gpt-oss-120b-train", "gpt-oss-120b-serve", knobs);
@@ -64,7 +64,7 @@ fn weight_sync_transfers_the_weights_of_a_rollout_device() {
 fn knobs_of_the_target_apply_to_training_and_rollout() {
     let find = |workload| testing::parts("h100-sxm-64", workload);
     let (train, rollout) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
-    let of = |knobs: Overrides, own: Overrides| step((&train, &knobs), (&rollout, &own), &BASE).unwrap();
+    let of = |knobs: Overrides, own: Overrides| step((&train, &knobs), (Some(&rollout), &own), &BASE).unwrap();
     let ten = Overrides::from([(Knob::HourlyUsd, Setting::Number(10.0))]);
     let priced = of(ten.clone(), Overrides::new());
     let usd = 8.0 * 10.0 * priced.seconds / 3600.0;
@@ -80,7 +80,7 @@ fn step_with(train: &[(Knob, f64)], rollout: &[(Knob, f64)], options: &StepOptio
     let find = |workload| testing::parts("h100-sxm-64", workload);
     let knobs = |all: &[(Knob, f64)]| all.iter().map(|(knob, value)| (*knob, Setting::Number(*value))).collect();
     let (trained, rolled) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
-    step((&trained, &knobs(train)), (&rolled, &knobs(rollout)), options).unwrap()
+    step((&trained, &knobs(train)), (Some(&rolled), &knobs(rollout)), options).unwrap()
 }
 
 #[test]
@@ -163,7 +163,8 @@ fn invalid_post_training_step_is_refused_with_a_reason() {
     let find = |workload| testing::parts("h100-sxm-64", workload);
     let (train, other, serve) = (find("llama3.1-8b-rl-train"), find("llama3.1-70b-serve"), find("llama3.1-8b-serve"));
     let none = Overrides::new();
-    let error = |train: &Parts, rollout: &Parts| step((train, &none), (rollout, &none), &BASE).unwrap_err().to_string();
+    let error =
+        |train: &Parts, rollout: &Parts| step((train, &none), (Some(rollout), &none), &BASE).unwrap_err().to_string();
     assert!(error(&train, &other).contains("different models"));
     assert!(error(&serve, &serve).contains("expected training"));
     assert!(error(&train, &train).contains("expected inference"));
@@ -192,12 +193,35 @@ fn preference_optimization_has_the_lengths_of_training_and_notes_models_that_do_
     let own = Scenario::resolve(&train, &Overrides::new()).unwrap();
     let given = |scorers: u32| {
         let options = StepOptions { samples: None, scorers: Count::new(scorers), ..BASE };
-        step((&train, &Overrides::new()), (&rollout, &Overrides::new()), &options).unwrap()
+        step((&train, &Overrides::new()), (Some(&rollout), &Overrides::new()), &options).unwrap()
     };
     let one = given(1);
     let length = own.base.shape.prompt + own.base.shape.generate;
     assert_eq!(one.tokens, one.sequences * length);
     let many = given(40);
-    let moved = |step: &Step| step.notes.iter().any(|note| note.contains("move the models from host memory"));
-    assert!(moved(&many) && !moved(&one), "{:?} {:?}", many.notes, one.notes);
+    let loads = |step: &Step| step.notes.iter().any(|note| note.contains("to load them from host memory"));
+    assert!(loads(&many) && !loads(&one), "{:?} {:?}", many.notes, one.notes);
+    // 16 GB each over PCIe of 64 GB/s.
+    assert!(many.scoring > 40.0 * (one.scoring + 0.2) && many.scoring < 40.0 * (one.scoring + 0.5), "{many:?}");
+    assert!(many.notes.iter().any(|note| note.contains("GB of host memory per node")), "{:?}", many.notes);
+}
+
+#[test]
+fn preference_optimization_needs_no_serving_workload() {
+    let train = testing::parts("h100-sxm-64", "llama3-70b-sft");
+    let options = StepOptions { samples: None, ..BASE };
+    let of = |samples, knobs: &Overrides| {
+        step((&train, &Overrides::new()), (None, knobs), &StepOptions { samples, ..options })
+    };
+    let own = of(None, &Overrides::new()).unwrap();
+    assert_eq!((own.rollout, own.sync, own.tokens), (0.0, 0.0, 256.0 * 4096.0));
+    // A pass of the frozen model is about a third of a training step of the same sequences.
+    assert!(own.scoring > 0.2 * own.training && own.scoring < 0.6 * own.training, "{own:?}");
+    // The same model served in the format of training.
+    let rollout = testing::parts("h100-sxm-64", "llama3.1-70b-serve");
+    assert!(matches!(
+        step((&train, &Overrides::new()), (Some(&rollout), &Overrides::new()), &options),
+        Err(StepError::Models(..))
+    ));
+    assert!(matches!(of(Some(Count::new(8)), &Overrides::new()), Err(StepError::Setting(_))));
 }
