@@ -189,6 +189,11 @@ fn pcie_gbytes_per_sec(link: &str) -> Option<f64> {
     lanes.parse::<u8>().ok().map(|lanes| lane * f64::from(lanes))
 }
 
+/// Smallest plausible memory bandwidth, GB/s.
+const MIN_MEMORY_GBYTES_PER_SEC: f64 = 10.0;
+/// Smallest plausible thermal design power, W.
+const MIN_TDP_W: f64 = 5.0;
+
 impl Accelerator {
     /// Nominal bandwidth of the link to the host per direction, GB/s, if known.
     #[must_use]
@@ -220,6 +225,9 @@ impl Accelerator {
             let gb = memory.required_number("gb", Bounds { max: 1e6, ..Bounds::POSITIVE });
             let usable_gib = memory.number("usable_GiB", Bounds { max: gb.unwrap_or(1e6), ..Bounds::POSITIVE });
             let bw_gbytes_per_sec = memory.number("bw_GBps", Bounds { max: 1e9, ..Bounds::POSITIVE });
+            if let Some(rate) = bw_gbytes_per_sec.filter(|rate| *rate < MIN_MEMORY_GBYTES_PER_SEC) {
+                memory.warn("bw_GBps", format!("found {rate}, which is implausible: state GB/s, not TB/s"), None);
+            }
             gb.map(|gb| Memory { kind, gb, usable_gib, bw_gbytes_per_sec })
         });
         let ranks = fields.count("ranks", Bounds { min: 1.0, max: 64.0, whole: true });
@@ -227,6 +235,9 @@ impl Accelerator {
         let boost_clock_mhz = fields.number("boost_clock_mhz", Bounds::POSITIVE);
         let cache_mb = fields.number("cache_mb", Bounds::POSITIVE);
         let tdp_w = fields.number("tdp_w", Bounds { max: 1e6, ..Bounds::POSITIVE });
+        if let Some(watts) = tdp_w.filter(|watts| *watts < MIN_TDP_W) {
+            fields.warn("tdp_w", format!("found {watts}, which is implausible: state W, not kW"), None);
+        }
         let scale_up = fields.map("scale_up", |link| ScaleUp {
             kind: link.text("type"),
             bw_gbytes_per_sec: link.number("bw_GBps", Bounds::POSITIVE),
@@ -281,7 +292,22 @@ impl Accelerator {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn rates_in_other_units_are_warned_about() {
+        let read = |bandwidth: &str, power: &str| {
+            let text = format!("{{ id: x, vendor: y, memory: {{ gb: 80, bw_GBps: {bandwidth} }}, tdp_w: {power} }}");
+            let (file, mut problems) = ("own.yaml".into(), Diagnostics::new());
+            let node = atlas_document::parse::parse(&file, &text, &mut problems).unwrap();
+            Accelerator::decode(&file, &node, &mut problems).unwrap();
+            problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(read("8000", "1000"), Vec::<String>::new());
+        let found = read("8", "1");
+        assert!(found.len() == 2 && found[0].contains("not TB/s") && found[1].contains("not kW"), "{found:?}");
+    }
 
     #[test]
     fn pcie_rates_follow_from_generation_and_lanes() {

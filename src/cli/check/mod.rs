@@ -21,7 +21,7 @@ use atlas_config::{Target, Workload};
 use atlas_core::sort;
 use atlas_document::sources::{config_dir, read_text};
 use atlas_document::{Diagnostic, Diagnostics, Position, Severity, Sources, parse};
-use atlas_plan::scenario::{ContradictedMemory, Parts};
+use atlas_plan::scenario::{ContradictedMemory, Parts, implausible};
 use atlas_plan::simulation::config::Config;
 use atlas_report::read;
 
@@ -100,15 +100,23 @@ fn check_across_files(
         match Parts::accelerator_of(library.catalog(), target) {
             Err(problem) => problems.push(problem),
             Ok(sheet) => {
-                if let Some(memory) = sheet.and_then(|sheet| ContradictedMemory::of(target, &sheet)) {
+                let mut warn = |at, message| {
                     problems.push(Diagnostic {
                         severity: Severity::Warning,
                         file: Arc::clone(&target.origin.file),
-                        at: target.origin.at,
+                        at,
                         path: target.name.to_string(),
-                        message: memory.to_string(),
+                        message,
                         help: None,
                     });
+                };
+                if let Some(memory) = sheet.as_ref().and_then(|sheet| ContradictedMemory::of(target, sheet)) {
+                    warn(target.origin.at, memory.to_string());
+                }
+                for found in implausible(target, sheet.as_deref()) {
+                    let path: Vec<&str> = found.path.split('.').collect();
+                    let field = target.document.at_path(&path);
+                    warn(field.map_or(target.origin.at, |field| field.at), found.to_string());
                 }
             }
         }

@@ -8,6 +8,7 @@ use crate::scenario::Scenario;
 use atlas_catalog::software::Software;
 use atlas_config::Mode;
 use atlas_config::corrections::Quantity;
+use atlas_core::field::Knob;
 use atlas_core::plan::{Arrivals, Engine, Format, LoadKind, PriceBasis};
 use atlas_core::units::{duration, duration_ms, si, with_unit};
 use atlas_perf::training::measured::best_mfu;
@@ -272,6 +273,13 @@ fn contradicted_memory(scenario: &Scenario) -> Option<String> {
     Some(scenario.contradicted_memory?.to_string())
 }
 
+/// Notes on values of the target that are probably in another unit, except those that knobs replace.
+fn implausible(scenario: &Scenario) -> impl Iterator<Item = String> {
+    let found = scenario.implausible.as_deref().unwrap_or_default().iter();
+    let in_effect = found.filter(|one| one.knob.is_none_or(|knob| !scenario.stated.contains(knob)));
+    in_effect.map(|one| format!("the target is implausible: {one}"))
+}
+
 /// Note that more expert-parallel ranks are requested than share the experts of a replica.
 fn excess_expert_ranks_note(scenario: &Scenario) -> Option<String> {
     let phase = &scenario.base;
@@ -317,6 +325,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes.extend(resolved_model_note(scenario));
     notes.extend(replaced_format_note(scenario));
     notes.extend(contradicted_memory(scenario));
+    notes.extend(implausible(scenario));
     notes.extend(queued_requests_note(scenario, estimate));
     notes.extend(excess_expert_ranks_note(scenario));
     notes.extend(super::idle::notes(scenario));
@@ -332,6 +341,9 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             notes.push(format!("assumed, since the files do not state it: {what}"));
         }
     };
+    let gbits = scenario.machine.map_or(0.0, |machine| machine.device.nic_bw * machine.dies * 8e-9);
+    let silent = !scenario.network_stated && !scenario.stated.contains(Knob::NetworkGbps);
+    assume(silent && scenario.uses(Knob::NetworkGbps), format!("a network of {} Gb/s per accelerator", gbits.round()));
     match phase.shape.mode {
         Mode::Training => {
             let plan = &phase.plan;

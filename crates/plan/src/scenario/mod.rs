@@ -13,6 +13,7 @@ mod machine;
 mod noise;
 mod parts;
 mod phase;
+mod plausible;
 mod pools;
 mod reuse;
 mod set_knob;
@@ -32,6 +33,7 @@ use noise::default_draw;
 pub use noise::first_draw;
 pub use parts::Parts;
 pub use phase::{KnobSet, Phase};
+pub use plausible::{Implausible, implausible};
 pub use set_knob::CONCURRENCY;
 pub use simulation::{SLOW_FACTOR, Simulation};
 pub use software::{ActiveSoftware, ServingDefaults};
@@ -89,6 +91,10 @@ pub struct Scenario {
     pub memory_gb_per_accel: f64,
     /// Memory stated by the target, if the accelerator does not exist with that size.
     pub contradicted_memory: Option<ContradictedMemory>,
+    /// Values of the target that are probably in another unit; `None` without any.
+    pub implausible: Option<Arc<[Implausible]>>,
+    /// Whether the target states the bandwidth of its network.
+    pub network_stated: bool,
     /// Host memory of one node, GB, if known.
     pub host_memory_gb: Option<f64>,
     /// Nominal power of one node, W.
@@ -210,6 +216,8 @@ impl Scenario {
             num_nodes: target.num_nodes,
             memory_gb_per_accel: sheet.map_or(target.memory_gb_per_accel, |sheet| machine::memory_gb(target, sheet)),
             contradicted_memory: sheet.and_then(|sheet| ContradictedMemory::of(target, sheet)),
+            implausible: Some(implausible(target, sheet)).filter(|found| !found.is_empty()).map(Arc::from),
+            network_stated: target.network.as_ref().is_some_and(|network| network.gbits_per_accel.is_some()),
             host_memory_gb: target
                 .host_memory_gb
                 .or_else(|| Some(sheet?.host.memory_gb? * target.accelerators_per_node))
