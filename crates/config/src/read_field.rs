@@ -60,7 +60,7 @@ pub(crate) fn word<T>(
     fields: &mut Fields<'_>,
     key: &'static str,
     named: impl FnOnce(&str) -> Option<T>,
-    names: &'static [&'static str],
+    names: &[&'static str],
 ) -> Option<T> {
     let node = fields.node(key)?;
     let found = node.text().and_then(named);

@@ -13,11 +13,12 @@ pub use post_training::{PostTrainingMethod, PostTrainingSpec};
 use self::schedule::Schedule;
 use crate::read_field::{ReadField as _, read_section};
 use atlas_catalog::Model;
+use atlas_catalog::software::{Software, SoftwareError};
 use atlas_core::count::Count;
 use atlas_core::field::{FileLocation, Knob};
 use atlas_document::Origin;
 use atlas_document::decode::{Bounds, Fields};
-use atlas_document::diagnostic::Diagnostics;
+use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Node;
 
 /// A workload: training or serving of a model.
@@ -210,6 +211,14 @@ pub struct Arrival {
     pub arrival_cv: Option<f64>,
 }
 
+/// Help for a name that files of the predecessor tools state freely.
+const GENERIC_SOFTWARE: &str = "generic software is assumed";
+
+/// Describes why a text denotes no known software.
+fn unknown_software(text: &str) -> Option<String> {
+    Software::parse(text).err().map(|error: SoftwareError| error.to_string())
+}
+
 impl Workload {
     /// Decodes an entry of `workloads.yaml`. Adds problems to `diagnostics`; returns `None` if any is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Workload> {
@@ -230,9 +239,22 @@ impl Workload {
         let post_training = fields.map("post_training", PostTrainingSpec::read);
         let model_family = fields.text("model_family");
         let framework = fields.text("framework");
-        let server = fields.peek("serving").and_then(|serving| serving.get("engine")).and_then(Node::text);
-        let server = fields.text("server").or_else(|| server.map(str::to_owned));
-        let software = fields.text("software").or(server).or(framework);
+        let server = fields.text("server");
+        let software = fields.text("software");
+        for (key, severity) in
+            [("software", Severity::Error), ("server", Severity::Warning), ("framework", Severity::Warning)]
+        {
+            if let Some(problem) = fields.peek(key).and_then(Node::text).and_then(unknown_software) {
+                match severity {
+                    Severity::Error => fields.error(key, problem, None),
+                    Severity::Warning => fields.warn(key, problem, Some(GENERIC_SOFTWARE.to_owned())),
+                }
+            }
+        }
+        let engine = fields.peek("serving").and_then(|serving| serving.get("engine"));
+        let unknown_engine = engine.and_then(|engine| Some((engine.at, unknown_software(engine.text()?)?)));
+        let server = server.or_else(|| engine.and_then(Node::text).map(str::to_owned));
+        let software = software.or(server).or(framework);
         let architecture = fields.node("architecture").map(|written| {
             let mut found = Diagnostics::new();
             let model = Model::decode(file, written, &mut found);
@@ -247,6 +269,10 @@ impl Workload {
         }
         let at = fields.at();
         fields.finish();
+        if let Some((at, message)) = unknown_engine {
+            let (file, path) = (Arc::clone(file), format!("{label}.serving.engine"));
+            diagnostics.push(Diagnostic { severity: Severity::Error, file, at, path, message, help: None });
+        }
         let architecture = architecture.and_then(|(model, found)| {
             diagnostics.extend(found);
             model.map(Arc::new)

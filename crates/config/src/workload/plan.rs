@@ -9,6 +9,7 @@ use atlas_core::plan::{Format, Optimizer, Preset, Recompute};
 use atlas_core::plan_spec::{PlanSpec, PoolSpec};
 use atlas_document::Node;
 use atlas_document::decode::Fields;
+use atlas_document::suggestion::did_you_mean;
 
 /// Reads the top level of a workload's entry, and the sections that only plans have.
 pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
@@ -59,26 +60,24 @@ fn pool(fields: &mut Fields<'_>) -> PoolSpec {
     }
 }
 
-/// Reads the formats in `precision`. An unknown format is a warning, since it is valid in records, and the calibrated
-/// model does not use formats.
+/// Reads the formats in `precision`.
 pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
     plan.weight_bits = p.number_of(Knob::WeightBits);
     let (mut bits, mut products, mut nvfp4) = (plan.weight_bits, None, false);
     let mut format = |key| {
-        let written = p.text(key)?;
-        if key == "weights"
-            && let Some(preset) = Preset::named(&written)
-        {
-            (bits, products, nvfp4) = (bits.or(preset.bits), preset.compute, preset.nvfp4);
-            return Some(preset.weights);
+        let weights = key == Knob::Precision.spec().key();
+        let names = if weights { [Format::NAMES, Preset::NAMES].concat() } else { Format::NAMES.to_vec() };
+        let named = |text: &str| {
+            let preset = if weights { Preset::named(text) } else { None };
+            preset.or_else(|| {
+                Format::named(text).map(|weights| Preset { weights, compute: None, bits: None, nvfp4: false })
+            })
+        };
+        let found = word(p, key, named, &names)?;
+        if weights {
+            (bits, products, nvfp4) = (bits.or(found.bits), found.compute, found.nvfp4);
         }
-        let known = Format::named(&written);
-        if known.is_none() {
-            let message =
-                format!("found \"{written}\", which is only valid in records; known: {}", Format::NAMES.join(", "));
-            p.warn(key, message, None);
-        }
-        known
+        Some(found.weights)
     };
     (plan.format, plan.kv) = (format(Knob::Precision.spec().key()), format(Knob::KvPrecision.spec().key()));
     (plan.compute, plan.gradient_format) =
@@ -117,9 +116,58 @@ fn optimizer(fields: &mut Fields<'_>) -> Option<Optimizer> {
     };
     let found = Optimizer::named(written);
     if found.is_none() {
-        let message =
-            format!("found \"{written}\", which is only valid in records; known: {}", Optimizer::NAMES.join(", "));
-        fields.warn("optimizer", message, None);
+        let message = format!("found \"{written}\", expected one of {}", Optimizer::NAMES.join(", "));
+        fields.error("optimizer", message, did_you_mean(written, Optimizer::NAMES.iter().copied()));
     }
     found
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::workload::Workload;
+    use atlas_document::Diagnostics;
+
+    /// Decodes a workload with these fields; returns its problems.
+    fn problems(fields: &str) -> Vec<String> {
+        let text = format!(
+            "{{ name: w, mode: training, model: llama-3.1-8b, sequence: {{ prompt: 8 }}, \
+             batch: {{ micro: 1, global: 8 }}, {fields} }}"
+        );
+        let (file, mut problems) = ("own.yaml".into(), Diagnostics::new());
+        let node = atlas_document::parse::parse(&file, &text, &mut problems).unwrap();
+        let decoded = Workload::decode(&file, &node, &mut problems);
+        assert_eq!(decoded.is_none(), problems.errors() > 0);
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn unknown_formats_and_optimizers_are_errors_with_a_suggestion() {
+        let one = |fields: &str| {
+            let found = problems(fields);
+            assert_eq!(found.len(), 1, "{found:?}");
+            found.into_iter().next().unwrap()
+        };
+        for (fields, parts) in [
+            ("precision: { weights: fp9 }", ["\"fp9\", expected one of", "did you mean `fp"]),
+            ("precision: { weights: bf16, compute: fp9 }", ["\"fp9\", expected one of", "precision.compute"]),
+            ("optimizer: adamx", ["found \"adamx\", expected one of", "did you mean `adam"]),
+            ("optimizer: { name: adamx }", ["found \"adamx\", expected one of", "did you mean `adam"]),
+        ] {
+            let said = one(fields);
+            assert!(said.contains("error") && parts.iter().all(|part| said.contains(part)), "{said}");
+        }
+        assert!(problems("precision: { weights: w8a16, activations: bf16 }, optimizer: { name: AdamW }").is_empty());
+    }
+
+    #[test]
+    fn unknown_software_is_an_error_except_where_predecessors_state_it_freely() {
+        let said = problems("software: megatron-coree@0.14").join("\n");
+        assert!(said.contains("error") && said.contains("did you mean `megatron-core`?"), "{said}");
+        let said = problems("serving: { engine: vlm }").join("\n");
+        assert!(said.contains("w.serving.engine") && said.contains("did you mean `vllm`?"), "{said}");
+        let said = problems("framework: inhouse").join("\n");
+        assert!(said.contains("warning") && said.contains("generic software is assumed"), "{said}");
+        assert!(problems("software: megatron-core@0.14, framework: nemo").is_empty());
+    }
 }
