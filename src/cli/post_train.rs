@@ -21,6 +21,7 @@ use atlas_report::{Format, csv, to_json, to_yaml};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Method {
     /// Reinforcement learning: the model samples responses, which are scored and trained on (PPO, GRPO)
+    #[value(alias = "ppo", alias = "grpo")]
     Rl,
     /// Direct preference optimization: trains on pairs of responses, with a frozen reference model
     Dpo,
@@ -30,8 +31,8 @@ pub enum Method {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train
-  atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train --rollout llama3.1-8b-rl-rollout \\
-      --rollout-nodes 4 --asynchronous
+  atlas post-train --target h100-sxm-64 --train llama3.1-8b-rl-train \\
+    --rollout llama3.1-8b-rl-rollout --rollout-nodes 4 --asynchronous
   atlas post-train --method dpo --target h100-sxm-64 --train llama3-70b-sft
 
 Both workloads must use the same model. With rl, the rollout's prompt and output lengths apply to training, too; with \
@@ -56,8 +57,8 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub prompts: Option<u32>,
     /// Responses per prompt [default: the workload's, else 8; always 2 with dpo]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub samples: Option<u32>,
+    #[arg(long, alias = "samples", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub responses: Option<u32>,
     /// Frozen models of the same size that score every response: reference, reward [default: the workload's, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     pub scorers: Option<u32>,
@@ -92,8 +93,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         Some(PostTrainingMethod::Dpo) => Method::Dpo,
         Some(PostTrainingMethod::Rl) | None => Method::Rl,
     });
-    if method == Method::Dpo && args.samples.is_some() {
-        return Err(Failure::usage(["--samples: dpo always has two responses per prompt".to_owned()]).into());
+    if method == Method::Dpo && args.responses.is_some() {
+        return Err(Failure::usage(["--responses: dpo always has two responses per prompt".to_owned()]).into());
     }
     let rollout = args.rollout.as_deref().or(own.rollout.as_deref()).map(find).transpose()?;
     if rollout.is_none() && method == Method::Rl {
@@ -117,7 +118,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let options = StepOptions {
         prompts: args.prompts.map(Count::new).or(own.prompts).unwrap_or(Count::new(128)),
         samples: match method {
-            Method::Rl => Some(args.samples.map(Count::new).or(own.responses).unwrap_or(Count::new(8))),
+            Method::Rl => Some(args.responses.map(Count::new).or(own.responses).unwrap_or(Count::new(8))),
             Method::Dpo => None,
         },
         scorers: args.scorers.map(Count::new).or(own.scorers).unwrap_or(Count::ONE),

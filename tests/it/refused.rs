@@ -130,7 +130,7 @@ fn post_training_defaults_come_from_the_training_workload() {
     assert_eq!(stated["rollout"], "llama3.1-8b-rl-rollout");
     assert_eq!(stated["step"]["sequences"], 128.0 * 8.0);
     // The command line takes precedence.
-    assert_eq!(step(&["--prompts", "64", "--samples", "16"])["step"]["sequences"], 64.0 * 16.0);
+    assert_eq!(step(&["--prompts", "64", "--responses", "16"])["step"]["sequences"], 64.0 * 16.0);
     assert!(step(&["--scorers", "0"])["step"]["scoring_s"] == 0.0);
     let mut priced = atlas(dir.path(), &["post-train", "--target", "h100-sxm-64", "--train", "llama3.1-8b-rl-train"]);
     let refused = crate::common::program::stderr(&priced.args(["--rollout-set", "hourly_usd=10"]).assert().code(2));

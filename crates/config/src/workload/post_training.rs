@@ -14,8 +14,12 @@ pub enum PostTrainingMethod {
 
 impl PostTrainingMethod {
     /// Names of the methods, as spelled in files.
-    pub const WORDS: [(&'static str, PostTrainingMethod); 2] =
-        [("rl", PostTrainingMethod::Rl), ("dpo", PostTrainingMethod::Dpo)];
+    pub const WORDS: [(&'static str, PostTrainingMethod); 4] = [
+        ("rl", PostTrainingMethod::Rl),
+        ("ppo", PostTrainingMethod::Rl),
+        ("grpo", PostTrainingMethod::Rl),
+        ("dpo", PostTrainingMethod::Dpo),
+    ];
 }
 
 /// A step of reinforcement learning or preference optimization, which contains an optimizer step.
