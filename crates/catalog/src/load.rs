@@ -8,6 +8,7 @@ use super::part::{self, Entries, Part, error_at};
 use super::{Accelerator, Model, Price, checkpoint, digest, hugging_face};
 use atlas_core::plan::Format;
 use atlas_core::sort;
+use atlas_document::diagnostic::COMMAND_LINE;
 use atlas_document::node::Position;
 use atlas_document::parse::parse;
 use atlas_document::sources::{may_exist, read_text, yaml_files};
@@ -319,7 +320,7 @@ fn unknown_name<T: Item>(kind: &str, name: &str, collection: &Collection<T>) -> 
     let names: Vec<String> = collection.names().collect();
     let near = did_you_mean(name, names.iter().map(String::as_str));
     let message = format!("no {kind} `{name}` in the catalog");
-    Diagnostic { help: near, ..error_at(&"command line".into(), Position::default(), message) }
+    Diagnostic { help: near, ..error_at(&COMMAND_LINE.into(), Position::default(), message) }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use atlas_catalog::Catalog;
 use atlas_catalog::shipped::{Document, Text, documents};
 use atlas_core::plan::Methodology;
 use atlas_core::sort;
-use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
+use atlas_document::diagnostic::{COMMAND_LINE, Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Position;
 use atlas_document::sources::{may_exist, read_text, yaml_files};
 use atlas_document::suggestion::did_you_mean;
@@ -333,11 +333,14 @@ impl Library {
     }
 }
 
-/// Joins names, truncated after twelve.
-fn join_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
+/// Joins names, those that contain `text` first, truncated after twelve.
+fn join_names<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> String {
     const MAX_LISTED_NAMES: usize = 12;
-    let rest = names.clone().count().saturating_sub(MAX_LISTED_NAMES);
-    let shown = names.take(MAX_LISTED_NAMES).collect::<Vec<_>>().join(", ");
+    let (mut listed, others): (Vec<&str>, Vec<&str>) = names.partition(|name| !text.is_empty() && name.contains(text));
+    listed.extend(others);
+    let rest = listed.len().saturating_sub(MAX_LISTED_NAMES);
+    listed.truncate(MAX_LISTED_NAMES);
+    let shown = listed.join(", ");
     if rest > 0 { format!("{shown} and {rest} more") } else { shown }
 }
 
@@ -345,10 +348,10 @@ fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Cl
     let near = did_you_mean(name, known.clone());
     Diagnostic {
         severity: Severity::Error,
-        file: "command line".into(),
+        file: COMMAND_LINE.into(),
         at: Position::default(),
         path: String::new(),
-        message: format!("no {kind} `{name}`; known: {}", join_names(known)),
+        message: format!("no {kind} `{name}`; known: {}", join_names(name, known)),
         help: near,
     }
 }

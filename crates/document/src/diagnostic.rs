@@ -43,10 +43,15 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
+/// File of a problem of an argument, which messages do not repeat.
+pub const COMMAND_LINE: &str = "command line";
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.location())?;
-        write!(f, ": {}: ", self.severity.name())?;
+        if &*self.file != COMMAND_LINE {
+            write!(f, "{}: ", self.location())?;
+        }
+        write!(f, "{}: ", self.severity.name())?;
         if !self.path.is_empty() {
             write!(f, "{}: ", self.path)?;
         }

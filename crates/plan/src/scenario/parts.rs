@@ -7,6 +7,7 @@ use atlas_catalog::{Accelerator, Catalog, Model};
 use atlas_config::library::Library;
 use atlas_config::{Corrections, Profile, Target, Workload};
 use atlas_core::plan::{Engine, PriceBasis};
+use atlas_document::diagnostic::COMMAND_LINE;
 use atlas_document::node::Position;
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
 
@@ -160,7 +161,7 @@ impl Parts {
 
 /// Moves a diagnostic of the catalog to the field that names the item. A diagnostic with a position in a file keeps it.
 fn placed(problem: Diagnostic, origin: &Origin, document: &Node, entry: &str, key: &str) -> Diagnostic {
-    let requested = problem.file.starts_with("command line");
+    let requested = &*problem.file == COMMAND_LINE;
     if !requested && problem.at != Position::default() {
         return problem;
     }
