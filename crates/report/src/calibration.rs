@@ -26,7 +26,7 @@ fn percent(error: f64) -> String {
     if percent.abs() < 1e6 { format!("{percent:+.1} %") } else { format!("{percent:+.1e} %") }
 }
 
-/// Formats an error in per cent, without a sign.
+/// Formats an error in percent, without a sign.
 fn size(percent: f64) -> String {
     if percent < 1e6 { format!("{percent:.1} %") } else { format!("{percent:.1e} %") }
 }

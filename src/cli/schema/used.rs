@@ -103,7 +103,7 @@ fn shared() -> Vec<Field> {
                 "prefill and decode on separate accelerators",
             ),
         ),
-        ("slo", help(section(&["serving", "slo"]), "latency limits that count towards goodput")),
+        ("slo", help(section(&["serving", "slo"]), "latency limits that count toward goodput")),
         ("speculative", help(section(&["serving", "speculative"]), "speculative decoding")),
         (
             "conversations",

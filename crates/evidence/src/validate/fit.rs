@@ -15,7 +15,7 @@ const TRAINING: Loss = Loss::PseudoHuber { scale: 0.05 };
 /// Serving: error at which the loss turns from quadratic to logarithmic. Published rows include untuned runs that no
 /// constant should follow.
 const SERVING: Loss = Loss::Cauchy { scale: 0.15 };
-/// Regularization towards literature values: the loss of moving a constant by a quarter of its range.
+/// Regularization toward literature values: the loss of moving a constant by a quarter of its range.
 const REGULARIZATION: f64 = 0.01;
 /// Factor on errors of latencies that are too optimistic. A throughput that is not reached, or a latency that is
 /// exceeded, is worse for a plan than one that is surpassed. In addition, published runs are tuned more often than

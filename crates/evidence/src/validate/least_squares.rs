@@ -1,5 +1,5 @@
 //! Fits constants to measurements: Levenberg–Marquardt on a robust loss of logarithmic errors, with a weak
-//! regularization towards the initial values. Deterministic: the same rows give the same constants.
+//! regularization toward the initial values. Deterministic: the same rows give the same constants.
 
 use atlas_core::math;
 use atlas_perf::constants::Field;

@@ -192,7 +192,7 @@ impl fmt::Display for Condition {
     }
 }
 
-const HEADROOM: &str = "a share from 0 to 1, or per cent with its sign, such as 20%";
+const HEADROOM: &str = "a share from 0 to 1, or percent with its sign, such as 20%";
 
 /// Parses a bound in a unit of the metric: `50ms`, `2 s`, `30d`, `10%`, `$1.5`, `20kW`, `1.5M`.
 fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> {
@@ -204,7 +204,7 @@ fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> 
             &[("kWh", 1.0), ("MWh", 1e3), ("GWh", 1e6), ("", 1.0)],
         ),
         Format::Mass => ("a mass: kilograms, or a number with kg or t", &[("kg", 1.0), ("t", 1e3), ("", 1.0)]),
-        Format::Percent => ("a share from 0 to 1, or per cent", &[("%", 0.01), ("", 1.0)]),
+        Format::Percent => ("a share from 0 to 1, or percent", &[("%", 0.01), ("", 1.0)]),
         Format::Usd => ("US dollars", &[("k", 1e3), ("M", 1e6), ("", 1.0)]),
         Format::Si | Format::Count => ("a number", &[("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("", 1.0)]),
     };
@@ -226,7 +226,7 @@ fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> 
         _ => units.iter().find_map(|(unit, scale)| in_unit(unit, *scale)),
     };
     let value = read.filter(|value| value.is_finite()).ok_or_else(refuse)?;
-    // Free memory is a share of the capacity, so a larger bound is a number of per cent without its sign.
+    // Free memory is a share of the capacity, so a larger bound is a number of percent without its sign.
     if metric.id == MetricId::Headroom && value > 1.0 {
         return Err(ConditionError::Bound { figure: metric.name, found: text.trim().to_owned(), expected: HEADROOM });
     }
@@ -284,7 +284,7 @@ mod tests {
             ("tpot", "expected METRIC<=NUMBER"),
             ("tpott<=5", "did you mean `tpot`?"),
             ("tpot<=fast", "expected a time"),
-            ("headroom>=x%", "per cent"),
+            ("headroom>=x%", "percent"),
             ("headroom>=20", "such as 20%"),
             ("headroom>=200%", "such as 20%"),
             ("recompute<=full", "expected METRIC"),

@@ -29,7 +29,7 @@ pub struct Route {
     pub bandwidth: f64,
 }
 
-/// Links of a node that lead towards the current destination: `nearer[first..first + count]`.
+/// Links of a node that lead toward the current destination: `nearer[first..first + count]`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Choices {
     first: u32,

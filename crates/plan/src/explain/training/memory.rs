@@ -90,7 +90,7 @@ impl Reported<'_> {
         };
         let how = match part {
             MemoryPart::Weights => {
-                "weights of the fullest stage, cut by tp, pp and ep, and over replicas under zero3; with the gathered weights, if they are kept"
+                "weights of the stage that holds most, sharded by tp, pp and ep, and over replicas with zero3; with the gathered weights, if they are kept"
             }
             MemoryPart::Gradients => "gradients as they are kept, over replicas from zero2 on",
             MemoryPart::Optimizer => "fp32 master weights and two moments, over replicas from zero1 on",
