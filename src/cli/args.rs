@@ -11,6 +11,7 @@ use super::output::Charset;
 use atlas_document::Sources;
 use atlas_plan::knob;
 use atlas_plan::knob::{Knob, KnobError, KnobValues as _, Overrides, ValueType};
+use atlas_report::table::wrap;
 
 /// Flags that every subcommand takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -144,7 +145,7 @@ pub struct MeasuredArgs {
 #[command(after_long_help = "Examples:
   atlas ingest train.log
   atlas ingest slurm-1234.out --set seq_len=4096 --set num_gpus=64
-  atlas ingest bench.json gpu_metrics.csv      combine a benchmark with the power samples taken during it
+  atlas ingest bench.json gpu_metrics.csv      combine a benchmark with its power samples
   atlas ingest logs/ --format yaml --out measurements.yaml
   zcat run.log.gz | atlas ingest - --format benchmark")]
 pub struct IngestArgs {
@@ -178,8 +179,8 @@ pub struct IngestArgs {
 
 /// The settings `atlas ingest --set` takes.
 fn ingest_settings_help() -> String {
-    let list: Vec<String> = atlas_ingest::SETTINGS.iter().map(|(name, help)| format!("  {name:<28} {help}")).collect();
-    format!("Add a setting that the log does not state; repeatable. The settings are:\n\n{}", list.join("\n"))
+    let list = help_list(atlas_ingest::SETTINGS.iter().map(|&(name, help)| (name, help.to_owned())).collect());
+    format!("Add a setting that the log does not state; repeatable. The settings are:\n\n{list}")
 }
 
 /// Knobs on the command line: the predecessor flags, and `--set` for all of them.
@@ -229,10 +230,22 @@ pub struct KnobArgs {
 pub(super) fn set_help() -> String {
     let knobs = knob::KNOBS.iter().map(|spec| {
         let unit = if spec.unit.is_empty() { String::new() } else { format!(" [{}]", spec.unit) };
-        format!("  {:<14} {}{unit}", spec.name, spec.help)
+        (spec.name, format!("{}{unit}", spec.help))
     });
-    let list: Vec<String> = knobs.collect();
-    format!("Set a knob; repeatable. The knobs are:\n\n{}", list.join("\n"))
+    format!("Set a knob; repeatable. The knobs are:\n\n{}", help_list(knobs.collect()))
+}
+
+/// Lists names with their descriptions, which wrap in their own column.
+pub(super) fn help_list(entries: Vec<(&str, String)>) -> String {
+    // clap wraps help to 100 columns, of which its indentation takes 10.
+    const COLUMNS: usize = 90;
+    let names = entries.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let indent = " ".repeat(names + 4);
+    let lines = entries.iter().map(|(name, text)| {
+        let text = wrap(text, COLUMNS - indent.len(), "").replace('\n', &format!("\n{indent}"));
+        format!("  {name:names$}  {text}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A knob and its value as text, or why it is invalid.

@@ -21,7 +21,8 @@ use atlas_report::{Format, csv, to_json, to_yaml};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas break-even --target h100-sxm-64 --workload llama3.1-70b-serve
-  atlas break-even --target h100-sxm-64 --workload llama3.1-8b-train --set price_basis=marketplace --set capital_cost=0.12
+  atlas break-even --target h100-sxm-64 --workload llama3.1-8b-train \\
+    --set price_basis=marketplace --set capital_cost=0.12
   atlas break-even --target h100-sxm-8 --workload llama3.1-70b-serve --svg rent-or-own.svg
 
 Owning includes purchase, interest, network, spares, colocation, staff and energy: knobs capex_usd_node, \

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::args::Globals;
+use super::args::{Globals, help_list};
 use super::failure::Failure;
 use super::output::{self, write_stderr};
 use super::{keep, pick, report, save};
@@ -85,7 +85,7 @@ const EXAMPLES: &str = "Examples:
   atlas calibrate sweep.csv ib.log:fabric=IB roce.log:fabric=RoCE --target NVIDIA_H100_8x_NVLink
   atlas calibrate graphs.log:cuda_graphs=on plain.log:cuda_graphs=off --target T --dry-run
   atlas calibrate measurements.yaml --target T --out profiles/mine.yaml --report calibration.html
-  atlas calibrate --plan --target T                 suggest measurements and write scripts that take them
+  atlas calibrate --plan --target T                 suggest measurements; write their scripts
 
 Measurements can be anything that `atlas ingest` reads or writes, or CSV with one row per measurement. The profile is \
 written to workload/profiles/TARGET.yaml, where it takes effect for the target; use --out for another file and --force to \
@@ -115,7 +115,7 @@ fn set_help() -> String {
 
 fn columns(figures: bool) -> String {
     let wanted = COLUMNS.iter().filter(|column| column.figure == figures);
-    wanted.map(|column| format!("  {:<24} {}", column.name, column.help)).collect::<Vec<_>>().join("\n")
+    help_list(wanted.map(|column| (column.name, column.help.to_owned())).collect())
 }
 
 /// How measurements are read.

@@ -32,7 +32,8 @@ use atlas_report::to_json;
   atlas compare --config config.yaml --workload llama
   atlas compare --config config.yaml --methodology identical-config
   atlas tui --config config.yaml
-  atlas config profile --target CUSTOM_ACCELERATOR --base nvidia --set compute.base_tokens_per_accel=1200
+  atlas config profile --target CUSTOM_ACCELERATOR --base nvidia \\
+    --set compute.base_tokens_per_accel=1200
 
 FILE defaults to --config, then ./config.yaml, then workload/config.yaml. Each platform becomes a target and each model a \
 workload; its parallelism on each platform sets the knobs. ${VAR} and ${VAR:-default} are expanded from the environment; \

@@ -22,7 +22,7 @@ use atlas_report::table::{Table, left, right};
   atlas demo                                play the first tour in the terminal
   atlas demo gpt5_1t_training --auto 20     play this tour, advancing every 20 seconds
   atlas demo --list                         list all tours
-  atlas demo --headless                     check all tours, write records and reports, exit 1 on failure
+  atlas demo --headless                     check all tours; exit 1 on failure
 
 Tours are YAML files: the built-in ones, then demo/ in your configuration directory, then ./demo. Later files replace \
 earlier ones of the same name.")]

@@ -24,8 +24,10 @@ use atlas_report::{Format, csv, to_json, to_yaml};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas frontier --target h100-sxm-8 --workload llama3.1-70b-serve
-  atlas frontier --target h100-sxm-8 --target mi300x-8 --workload llama3.1-70b-serve --svg frontier.svg
-  atlas frontier --target h200-sxm-8 --workload llama3.1-70b-serve --set precision=fp8 --format csv
+  atlas frontier --target h100-sxm-8 --target mi300x-8 --workload llama3.1-70b-serve \\
+    --svg frontier.svg
+  atlas frontier --target h200-sxm-8 --workload llama3.1-70b-serve --set precision=fp8 \\
+    --format csv
 
 Each row keeps a constant number of requests in flight (closed loop). TPOT is the time per output token after the first, \
 averaged over a response; a user sees 1 / TPOT tokens per second.")]

@@ -29,7 +29,7 @@ use super::{history_import, keep, save};
   atlas history trend tokens_per_sec --workload llama3.1-70b-serve
   atlas history changes step_time_ms                  show what changed since it was faster
   atlas history export --out history.csv
-  atlas history import out                            import records of `atlas run`, including version 0.1
+  atlas history import out                            import records of `atlas run`
 
 Every run, sweep, simulation, calibration, measurement and watched job is saved with its inputs, one file each, under \
 $ATLAS_STATE_DIR/history ($XDG_STATE_HOME/atlas-fabric/history). Refer to an entry by the last eight characters of its \

@@ -15,7 +15,8 @@ use super::save;
   atlas launch --target h100-sxm-128 --workload llama3.1-70b-train --wrap slurm
   atlas launch --target h100-sxm-8 --workload llama3.1-70b-serve --wrap kubernetes --out deploy
   atlas launch --target h100-sxm-8 --workload llama3.1-8b-train --tool torchtitan --dry-run
-  atlas launch --target h100-sxm-8 --target mi300x-8 --workload llama3.1-8b-train --methodology maximum-performance
+  atlas launch --target h100-sxm-8 --target mi300x-8 --workload llama3.1-8b-train \\
+    --methodology maximum-performance
 
 The scenario's software determines the tool. If the tool does not support a setting, atlas lists it and writes nothing. \
 Data, learning rate and other settings that atlas does not plan are marked in the files for you to fill in. With several \

@@ -74,7 +74,7 @@ Examples:
   atlas explain mfu --target h100-sxm-64 --workload llama3.1-70b-train
   atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --arrivals gamma:2
   atlas scale --target h100-sxm-128 --workload llama3.1-70b-train --nodes 4,8,16
-  atlas ask what if prices fall by a third     ask a question; the answer includes the commands behind it
+  atlas ask what if prices fall by a third     answer a question, with its commands
   atlas report --records out --out out/report.md
   atlas check workload/*.yaml                  validate files; exit 1 on problems
   atlas run --batch scenarios.jsonl            answer JSON Lines, one line per scenario

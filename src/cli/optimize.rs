@@ -32,8 +32,10 @@ use atlas_report::{Format, rows};
 #[command(after_long_help = "Examples:
   atlas optimize --record out/last_run.json --sla 100.0 --out out
   atlas optimize --target h100-sxm-8 --workload llama3.1-70b-serve --ttft 500 --tpot 30
-  atlas optimize --target T --workload W --objective cost --tpot 50 --ttft 2000 --front throughput,interactivity
-  atlas optimize --target T --workload W --over tp=1,2,4,8 --over micro=1..16 --where 'headroom>=10%'
+  atlas optimize --target T --workload W --objective cost --tpot 50 --ttft 2000 \\
+    --front throughput,interactivity
+  atlas optimize --target T --workload W --over tp=1,2,4,8 --over micro=1..16 \\
+    --where 'headroom>=10%'
 
 The exhaustive method (default for the analytical engine) evaluates every combination of the knobs and reports what each \
 constraint costs. The hill-climb method comes from the predecessor system and is the default for its calibrated model: it \
@@ -49,7 +51,7 @@ pub struct Args {
     /// Workload to start from, instead of a record
     #[arg(long, value_name = "NAME", conflicts_with = "record", requires = "target")]
     pub workload: Option<String>,
-    /// Track to save the record under [default: the record's, else the workload's, else parity]
+    /// Label that groups records, saved with the record [default: the record's, else the workload's, else parity]
     #[arg(long, value_name = "NAME")]
     pub track: Option<String>,
     /// Maximum p99 latency of inference, ms [default: 100 for hill-climb, else none]

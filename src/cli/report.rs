@@ -32,8 +32,10 @@ use atlas_report::{Format, pdf, read};
   atlas report --records out --out out/report.md
   atlas report --format csv > means.csv
   atlas report --records out --out out/report.html
-  atlas report --target h100-sxm-8 --target mi300x-8 --workload llama3.1-70b-serve --out study.html
-  atlas report --workload llama3.1-70b-serve --methodology maximum-performance --tpot 50 --out best.html
+  atlas report --target h100-sxm-8 --target mi300x-8 --workload llama3.1-70b-serve \\
+    --out study.html
+  atlas report --workload llama3.1-70b-serve --methodology maximum-performance --tpot 50 \\
+    --out best.html
   atlas report --target h100-sxm-8 --workload llama3.1-70b-serve --out study.pdf
   atlas report --sweep sweep.csv --out sweep.html
 

@@ -20,7 +20,8 @@ use atlas_report::{Format, estimate, evidence, rows};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas run --target h100-sxm-8 --workload llama3.1-70b-serve --set software=sglang
-  atlas run --target h100-sxm-64 --workload llama3.1-70b-train --set num_nodes=4 --set tp=4 --format json
+  atlas run --target h100-sxm-64 --workload llama3.1-70b-train --set num_nodes=4 --set tp=4 \\
+    --format json
   atlas run --batch sweep.jsonl > answers.jsonl
   generate | atlas run --batch - --method hill-climb --sla 100
 
@@ -34,7 +35,7 @@ pub struct Args {
     /// Workload
     #[arg(long, value_name = "NAME", required_unless_present = "batch")]
     pub workload: Option<String>,
-    /// Track to save the record under [default: the workload's, else parity]
+    /// Label that groups records, saved with the record [default: the workload's, else parity]
     #[arg(long, value_name = "NAME")]
     pub track: Option<String>,
     /// Knobs.

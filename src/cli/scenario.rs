@@ -34,7 +34,7 @@ use atlas_report::{Format, csv, serialized, to_json, to_yaml};
   atlas scenario list
   atlas scenario import scenarios.json --out workload     write targets.yaml and workloads.yaml
   atlas scenario export --workload llama-7b-training --target nvidia-h100-80gb > scenario.json
-  atlas scenario compare                                  compare both engines on all built-in scenarios
+  atlas scenario compare                                  compare both engines
   atlas scenario compare llama-7b-training --target nvidia-h100-80gb
   atlas run --target nvidia-h100-80gb --workload llama-7b-training --engine benchboard
   atlas compare --config scenarios.json --engine benchboard

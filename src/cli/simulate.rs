@@ -33,14 +33,19 @@ use atlas_report::{Format, serialized};
   atlas simulate --config my_config.yaml --replications 5
   atlas simulate --preset medium --every-pattern          compare communication patterns
   atlas simulate --jobs sacct.txt --target h100-sxm-128   jobs from Slurm accounting or a trace
-  atlas simulate --step-trace rank0.json.gz --target h200-sxm-64   replay a profiled step on another target
-  atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --slow-hosts 1 --slow-factor 1.3
+  atlas simulate --step-trace rank0.json.gz --target h200-sxm-64   replay a profiled step
+  atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --slow-hosts 1 \\
+    --slow-factor 1.3
   atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --hosts a100-sxm-80gb:2
   atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --mtbf 50000h --study goodput
-  atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --arrivals gamma:2 --slo-ttft 500ms --slo-tpot 50ms
-  atlas simulate --target h100-sxm-8,mi300x-8 --workload llama3.1-70b-serve --rate 2 --replications 10
-  atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --trace step.json --window 0..2s
-  atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --replications 1000 --slurm --tasks 100 --out results
+  atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --arrivals gamma:2 \\
+    --slo-ttft 500ms --slo-tpot 50ms
+  atlas simulate --target h100-sxm-8,mi300x-8 --workload llama3.1-70b-serve --rate 2 \\
+    --replications 10
+  atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --trace step.json \\
+    --window 0..2s
+  atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --replications 1000 --slurm \\
+    --tasks 100 --out results
 
 A simulation file (--config) contains a target and a workload, or jobs and a cluster, or hardware, model, training and \
 network as in the predecessor simulator; options go under simulate: and are named like the flags. Job traces can be \

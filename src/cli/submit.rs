@@ -26,8 +26,9 @@ use crate::tui::session::directory::state_dir;
 #[command(after_long_help = "Examples:
   atlas submit --target h100-sxm-128 --workload llama3.1-70b-train --wrap slurm
   atlas submit --target h100-sxm-8 --workload llama3.1-8b-train --wrap slurm --runs 3 --yes
-  atlas submit --target h100-sxm-8 --target mi300x-8 --workload llama3.1-8b-train --runs 3 --wrap slurm \\
-    --methodology identical-config --methodology maximum-performance --partition h100-sxm-8=nv --partition mi300x-8=amd
+  atlas submit --target h100-sxm-8 --target mi300x-8 --workload llama3.1-8b-train --runs 3 \\
+    --wrap slurm --methodology identical-config --methodology maximum-performance \\
+    --partition h100-sxm-8=nv --partition mi300x-8=amd
 
 Shows the files and commands and asks for confirmation before writing or running anything; without a terminal, use --yes. \
 Runs of one scenario are executed one after the other; each target, workload or methodology gets its own directory, and \

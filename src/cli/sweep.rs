@@ -29,8 +29,10 @@ use atlas_plan::search::{Axis, Condition, Gauge, Space, figure};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas sweep --workload W --target T --over tp=1,2,4,8 --over micro=1..16
-  atlas sweep --workload W --over 'tp=divisors(heads)' --over concurrency=1..1024 --where fits --out sweep.csv
-  atlas sweep --target A,B --workload W --over precision=bf16,fp8 --metrics throughput,cost,headroom --out s.jsonl
+  atlas sweep --workload W --over 'tp=divisors(heads)' --over concurrency=1..1024 --where fits \\
+    --out sweep.csv
+  atlas sweep --target A,B --workload W --over precision=bf16,fp8 \\
+    --metrics throughput,cost,headroom --out s.jsonl
   atlas sweep --workload W --over micro=1..64 --out sweep.parquet
 
 VALUES can be a list (1,2,4), a range (1..16 doubles for knobs that grow by powers of two; 0..1:0.25 has a step), \

@@ -42,6 +42,29 @@ fn help_and_version_exit_0_and_usage_errors_exit_2() {
     }
 }
 
+/// Examples are lines to copy, and knobs a table: neither is broken by clap, which wraps at 100 columns.
+#[test]
+fn help_breaks_neither_examples_nor_lists_of_knobs() {
+    let dir = temp();
+    let all = stdout(&atlas(dir.path(), &["--help"]).assert().code(0));
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(commands.len() > 25, "{commands:?}");
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        let help = stdout(&atlas(dir.path(), &[command, "--help"]).assert().code(0));
+        let examples = help.lines().skip_while(|line| *line != "Examples:").skip(1).take_while(|line| !line.is_empty());
+        for line in examples {
+            let whole = ["  atlas ", "    --", "  zcat "].iter().any(|start| line.starts_with(start));
+            assert!(whole && line.len() <= 100, "{command}: {line}");
+        }
+        if let Some((_, knobs)) = help.split_once("The knobs are:") {
+            let lines = knobs.lines().skip(2).take_while(|line| !line.trim().is_empty());
+            let broken = lines.clone().find(|line| !line[12..].starts_with(' ') && !line[12..].contains("  "));
+            assert!(lines.count() > 100 && broken.is_none(), "{command}: {broken:?}");
+        }
+    }
+}
+
 /// The commands of the predecessor's README, with profiles in their new directory.
 #[test]
 fn the_predecessor_commands_work_and_agree() {

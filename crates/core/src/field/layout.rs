@@ -250,7 +250,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ValueType::Choice(PipelineSchedule::NAMES),
         &["pipeline_schedule"],
-        "pipeline schedule",
+        "pipeline schedule: 1F1B, zero bubble, GPipe or DualPipe",
     )
     .slot(word!(PipelineSchedule, schedule))
     .with_default_word(PipelineSchedule::OneForwardOneBackward.name())

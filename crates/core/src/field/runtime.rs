@@ -335,7 +335,7 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         ValueType::Choice(MoeDispatcher::NAMES),
         &["runtime_tuning", "moe_dispatcher"],
-        "MoE token dispatch: once per expert, once per scale-up domain, or direct writes (deepep, serving only)",
+        "MoE token dispatch: a copy per expert (alltoall) or per scale-up domain (deepep, which writes directly in serving, and hybridep)",
     )
     .slot(word!(MoeDispatcher, switches.moe_dispatcher))
     .hardware_modeling(),

@@ -23,7 +23,7 @@ pub(super) const SERVING: &[Field] = &[
         Group::Serving,
         ValueType::Choice(LoadKind::NAMES),
         &["serving", "load"],
-        "load type: closed loop, open loop, all requests at once, or a static batch",
+        "load type: closed or open loop, all requests at once, a static batch, or one phase alone",
     )
     .slot(word!(LoadKind, serving.load))
     .inference()
