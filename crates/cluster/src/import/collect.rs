@@ -336,6 +336,10 @@ fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut ReadF
     if framework == "optimum-habana" {
         out.fields.set_implied(Field::Accelerator, "Gaudi", Place::NONE);
     }
+    // What Transformers' and TRL's arguments default to. Scripts named after TRL's trainers may have either default.
+    if args.has(&["per_device_train_batch_size"]) && (trl || !has(&["sft", "dpo", "grpo", "reward"])) {
+        out.fields.set(Field::RecomputeDefault, if trl { "full" } else { "none" }, Place::NONE);
+    }
     for f in &args.flags {
         let named = f.node.shown().filter(|t| [".yaml", ".yml", ".json", ".toml"].iter().any(|e| t.ends_with(e)));
         if let Some(t) = named.filter(|_| names::snake(&f.name).contains("config")) {

@@ -175,6 +175,8 @@ fields! {
     RecomputeMethod "recompute_method" Text Planned,
     RecomputeModules "recompute_modules" List Planned,
     RecomputeNumLayers "recompute_num_layers" Sum Planned,
+    RecomputeOption "selective_ac_option" Text Planned,
+    RecomputeDefault "recompute_default" Text Context,
     RematPolicy "remat_policy" Text Unplanned,
     OffloadActivations "offload_activations" Flag Unplanned,
     OffloadOptimizer "offload_optimizer" Text Planned,

@@ -314,3 +314,47 @@ fn clients_of_sglang_draw_lengths_below_the_stated_ones() {
     let vllm = "vllm bench serve --dataset-name random --random-input-len 4096 --random-output-len 1024";
     assert_eq!(lengths(&format!("{vllm} --random-range-ratio 0.25")), words("4096", "1024", false));
 }
+
+#[test]
+fn alternate_layers_of_torchtitan_are_recomputed_as_a_whole() {
+    let library = Library::load(&Sources::built_in(), None);
+    let planned = |checkpoint: &str| {
+        let text = format!(
+            "[model]\nname = \"llama3\"\nflavor = \"70B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n\
+             [parallelism]\npipeline_parallel_degree = 2\n[activation_checkpoint]\n{checkpoint}\n"
+        );
+        let input = UserInput { target: Some("h200-sxm-64".to_owned()), ..UserInput::default() };
+        let found = documents(&read("t.toml", &text), &library, &input).unwrap();
+        let (_, scenario) = found.scenario(&library, &Overrides::new()).unwrap();
+        [Knob::Recompute, Knob::RecomputeLayers].map(|knob| scenario.get(knob).to_string())
+    };
+    let words = |mode: &str, layers: &str| [mode.to_owned(), layers.to_owned()];
+    let selective = "mode = \"selective\"";
+    assert_eq!(planned(&format!("{selective}\nselective_ac_option = \"op\"")), words("selective", "0"));
+    // Of 80 layers, 40 on each of two ranks.
+    assert_eq!(planned(&format!("{selective}\nselective_ac_option = \"2\"")), words("none", "40"));
+    assert_eq!(planned(&format!("{selective}\nselective_ac_option = \"3\"")), words("none", "26"));
+    assert_eq!(planned(&format!("{selective}\nselective_ac_option = \"1\"")), words("none", "80"));
+    // The option is 2 unless stated.
+    assert_eq!(planned(selective), words("none", "40"));
+    assert_eq!(planned("mode = \"memory_budget\""), words("selective", "0"));
+    assert_eq!(planned("mode = \"full\""), words("full", "0"));
+}
+
+#[test]
+fn trainers_recompute_only_if_requested_or_by_default() {
+    let arguments =
+        "--model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 --max_seq_length 4096";
+    let recompute = |command: &str, more: &str| {
+        let (_, scenario) = planned(&format!("{command} {arguments} {more}"), &[]);
+        scenario.get(Knob::Recompute).to_string()
+    };
+    assert_eq!(recompute("deepspeed --num_gpus 8 train.py", ""), "none");
+    assert_eq!(recompute("deepspeed --num_gpus 8 train.py", "--gradient_checkpointing True"), "full");
+    assert_eq!(recompute("accelerate launch --num_processes 8 --use_fsdp run_clm.py", ""), "none");
+    assert_eq!(recompute("accelerate launch --num_processes 8 trl/scripts/sft.py", ""), "full");
+    assert_eq!(
+        recompute("accelerate launch --num_processes 8 trl/scripts/sft.py", "--gradient_checkpointing False"),
+        "none"
+    );
+}

@@ -3,6 +3,7 @@
 use atlas_catalog::accelerator::Peaks;
 use atlas_catalog::software::{self, AcceleratorClass, SoftwareKind};
 use atlas_core::plan::{Format, LoraTargets, Optimizer, Recompute, Sharding};
+use atlas_plan::engine::datasheet;
 use atlas_plan::knob::Knob;
 use serde_json::Value;
 
@@ -113,9 +114,11 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
     }
     let on_request = OnRequest::of(facts);
     if facts.text(Field::Recompute).is_some() {
-        recomputation(facts, notes, lines);
+        recomputation(context, notes, lines);
     } else if on_request.recompute {
         lines.push_string("recompute", "none", Some("no recomputation requested"));
+    } else if let Some(default) = facts.text(Field::RecomputeDefault) {
+        lines.push_string("recompute", default, Some("the default of the trainer"));
     }
     if let Some(layers) = facts.count(Field::MtpLayers) {
         lines.push_scalar("mtp_layers", layers, facts.place(Field::MtpLayers).as_deref());
@@ -197,8 +200,26 @@ impl OnRequest {
     }
 }
 
-/// Recomputation of every layer, of the first layers of each stage, or of modules.
-fn recomputation(facts: &Facts, notes: &mut Vec<String>, lines: &mut YamlLines) {
+/// How many layers torchtitan recomputes as a whole: every n-th of a rank, counted from the first. `None` if it selects
+/// operators instead, or if the number of layers is unknown.
+fn alternate_layers(context: &Context<'_>) -> Option<u64> {
+    let facts = context.facts;
+    if facts.text(Field::Framework) != Some("torchtitan") {
+        return None;
+    }
+    // The default of the releases whose configuration files have the option.
+    let interval: u64 = facts.text(Field::RecomputeOption).unwrap_or("2").parse().ok()?;
+    let layers = match facts.count(Field::ArchitectureNumLayers) {
+        Some(layers) => layers,
+        None => u64::from(datasheet::model(context.model?).layers.get()),
+    };
+    let stages = facts.count(Field::Pp).unwrap_or(1).max(1);
+    Some(layers / stages / interval.max(1) * stages)
+}
+
+/// Recomputation of every layer, of some layers, or of modules.
+fn recomputation(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines) {
+    let facts = context.facts;
     let Some(recompute) = facts.text(Field::Recompute).and_then(Recompute::named) else { return };
     let place = facts.place(Field::Recompute);
     // Megatron's method `uniform` recomputes all layers, in groups of the stated number.
@@ -208,6 +229,15 @@ fn recomputation(facts: &Facts, notes: &mut Vec<String>, lines: &mut YamlLines) 
         let partial = vec![
             line_from_field(facts, "mode", Field::Recompute, Recompute::None.name()),
             line_from_field(facts, "layers", Field::RecomputeNumLayers, first.saturating_mul(stages)),
+        ];
+        lines.section(&["recompute"], partial);
+        return;
+    }
+    if let (Recompute::Selective, Some(layers)) = (recompute, alternate_layers(context)) {
+        let from = if facts.text(Field::RecomputeOption).is_some() { Field::RecomputeOption } else { Field::Recompute };
+        let partial = vec![
+            line_from_field(facts, "mode", Field::Recompute, Recompute::None.name()),
+            line_from_field(facts, "layers", from, layers),
         ];
         lines.section(&["recompute"], partial);
         return;

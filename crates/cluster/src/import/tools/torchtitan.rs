@@ -72,10 +72,20 @@ pub(crate) fn sections(doc: &Node, out: &mut ReadFields) {
     if let Some(n) = doc.at("activation_checkpoint.mode") {
         match n.text().as_deref() {
             Some("full") => out.set(Field::Recompute, "full", n.line),
-            Some("selective" | "memory_budget") => out.set(Field::Recompute, "selective", n.line),
+            Some("selective") => out.set(Field::Recompute, "selective", n.line),
+            Some("memory_budget") => {
+                out.set(Field::RecomputeOption, "memory_budget", n.line);
+                out.set(Field::Recompute, "selective", n.line)
+            }
             _ if n.shown().as_deref() == Some("none") => out.set(Field::Recompute, "none", n.line),
             _ => true,
         };
+    }
+    if let Some(n) = doc.at("activation_checkpoint.selective_ac_option")
+        && let Some(option) = n.shown()
+        && !out.fields.has(Field::RecomputeOption)
+    {
+        out.set(Field::RecomputeOption, option, n.line);
     }
     if let Some(n) = doc.at("training.mixed_precision_param") {
         super::precision(out, n);
