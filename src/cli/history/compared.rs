@@ -109,14 +109,11 @@ pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_ey
                 let releases = group.releases();
                 if releases.len() > 1 {
                     out += "by software:\n";
-                    let mut before: Option<f64> = None;
                     for release in releases {
-                        let change = before.map_or_else(String::new, |before| {
-                            format!(", {} against the one before", units::relative(before, release.median))
-                        });
+                        let change =
+                            release.change.map_or_else(String::new, |change| format!(", {}", change.describe()));
                         let (value, count) = (super::number(figure, release.median), release.count);
                         out += &format!("  {}: median {value} of {count}{change}\n", release.software);
-                        before = Some(release.median);
                     }
                 }
                 out.push('\n');
@@ -146,6 +143,7 @@ pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_ey
                     .releases()
                     .iter()
                     .map(|release| json!({"software": release.software, "count": release.count, "median": release.median,
+                        "change": release.change.as_ref().map(|change| json!({"ratio": change.ratio, "differences": change.differences})),
                         "first": release.seen[0].to_string(), "last": release.seen[1].to_string()}))
                     .collect();
                 json!({"target": group.target, "workload": group.workload, "kind": group.kind, "engine": group.engine,

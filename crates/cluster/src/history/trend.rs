@@ -44,6 +44,51 @@ pub struct Release {
     pub count: usize,
     /// Median of the metric.
     pub median: f64,
+    /// Change from the release before.
+    pub change: Option<ReleaseChange>,
+}
+
+/// Change of the metric between two releases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReleaseChange {
+    /// Value with the new release over the one with the old release.
+    pub ratio: f64,
+    /// Inputs in which the entries of the two releases differ besides the software. Empty if the ratio is the median of
+    /// entries with equal inputs.
+    pub differences: Vec<String>,
+}
+
+impl ReleaseChange {
+    /// Compares the entries of two releases, those with equal inputs if there are any.
+    fn between(before: &[(&Entry, f64)], now: &[(&Entry, f64)]) -> Option<ReleaseChange> {
+        let differences = |old: &Entry, new: &Entry| -> Vec<String> {
+            let changed = compare(old, new).inputs.into_iter().map(|change| change.name);
+            changed.filter(|name| !matches!(name.as_str(), "software" | "version of atlas")).collect()
+        };
+        let equal = now.iter().flat_map(|(new, value)| {
+            let old = before.iter().filter(|(old, _)| differences(old, new).is_empty());
+            old.map(move |(_, before)| value / before)
+        });
+        if let Some(ratio) = median(equal.filter(|ratio| ratio.is_finite())) {
+            return Some(ReleaseChange { ratio, differences: Vec::new() });
+        }
+        let values = |all: &[(&Entry, f64)]| median(all.iter().map(|(_, value)| *value));
+        let ((old, _), (new, _)) = (before.last()?, now.first()?);
+        Some(ReleaseChange { ratio: values(now)? / values(before)?, differences: differences(old, new) })
+    }
+
+    /// In words: `-7.3 % against the one before`, with the other differences.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        const SHOWN: usize = 3;
+        let change = format!("{:+.1} % against the one before", 100.0 * (self.ratio - 1.0));
+        if self.differences.is_empty() {
+            return format!("{change} with the same settings");
+        }
+        let shown = self.differences.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = if self.differences.len() > SHOWN { " and more" } else { "" };
+        format!("{change}, which differs in {shown}{more} as well")
+    }
 }
 
 /// Groups the entries that have the metric `figure` by what can be compared. The largest group comes first.
@@ -73,21 +118,26 @@ impl Group<'_> {
     /// Values by software release, in the order in which the releases first occur.
     #[must_use]
     pub fn releases(&self) -> Vec<Release> {
-        let mut gathered: Vec<(String, [Timestamp; 2], Vec<f64>)> = Vec::new();
+        let mut gathered: Vec<(String, Vec<(&Entry, f64)>)> = Vec::new();
         for (entry, value) in &self.points {
             let software = entry.software.clone().unwrap_or_else(|| "-".to_owned());
-            match gathered.iter_mut().find(|(known, ..)| *known == software) {
-                Some((_, seen, values)) => {
-                    seen[1] = entry.at;
-                    values.push(*value);
-                }
-                None => gathered.push((software, [entry.at, entry.at], vec![*value])),
+            match gathered.iter_mut().find(|(known, _)| *known == software) {
+                Some((_, points)) => points.push((entry, *value)),
+                None => gathered.push((software, vec![(entry, *value)])),
             }
         }
-        let release = |(software, seen, values): (String, [Timestamp; 2], Vec<f64>)| {
-            Some(Release { software, seen, count: values.len(), median: median(values)? })
+        let befores = std::iter::once(None).chain(gathered.iter().map(|(_, points)| Some(points.as_slice())));
+        let release = |((software, points), before): (&(String, Vec<(&Entry, f64)>), Option<&[(&Entry, f64)]>)| {
+            let ((first, _), (last, _)) = (points.first()?, points.last()?);
+            Some(Release {
+                software: software.clone(),
+                seen: [first.at, last.at],
+                count: points.len(),
+                median: median(points.iter().map(|(_, value)| *value))?,
+                change: before.and_then(|before| ReleaseChange::between(before, points)),
+            })
         };
-        gathered.into_iter().filter_map(release).collect()
+        gathered.iter().zip(befores).filter_map(release).collect()
     }
 }
 
@@ -199,6 +249,26 @@ mod tests {
         assert_eq!(slowdowns(&groups, Direction::Higher, 0.2), []);
         let releases = groups[0].releases();
         assert_eq!(releases.iter().map(|r| (r.count, r.median)).collect::<Vec<_>>(), [(2, 995.0), (2, 902.5)]);
+    }
+
+    #[test]
+    fn releases_are_compared_with_the_same_settings_where_possible() {
+        let entries = [
+            entry(1, "vllm@0.8", "4", 5965.0),
+            entry(2, "vllm@0.33", "4", 6435.0),
+            entry(3, "vllm@0.33", "8", 6121.0),
+            entry(4, "vllm@0.34", "2", 3000.0),
+        ];
+        let groups = groups(&entries, "tokens_per_sec");
+        let changes: Vec<String> =
+            groups[0].releases().iter().filter_map(|release| Some(release.change.as_ref()?.describe())).collect();
+        assert_eq!(
+            changes,
+            [
+                "+7.9 % against the one before with the same settings",
+                "-52.2 % against the one before, which differs in tp as well"
+            ]
+        );
     }
 
     #[test]

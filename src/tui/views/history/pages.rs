@@ -251,15 +251,11 @@ fn trend(group: &Group<'_>, name: &str, width: usize) -> Vec<Line> {
         lines.push((Role::Text, "by software:".to_owned()));
         let medians: Vec<f64> = releases.iter().map(|release| release.median).collect();
         let (_, shown) = figure(name, &medians);
-        let mut before: Option<f64> = None;
         for (release, value) in releases.iter().zip(shown) {
-            let change = before.map_or_else(String::new, |was| {
-                format!(", {} from the previous release", units::relative(was, release.median))
-            });
+            let change = release.change.as_ref().map_or_else(String::new, |change| format!(", {}", change.describe()));
             let text = format!("{}: median {value} (n = {}){change}", release.software, release.count);
             lines
                 .extend(wrap(&text, width.saturating_sub(2)).into_iter().map(|line| (Role::Text, format!("  {line}"))));
-            before = Some(release.median);
         }
     }
     lines.push((Role::Text, String::new()));
