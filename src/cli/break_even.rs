@@ -106,6 +106,9 @@ fn plot(points: &[Point], start: &Scenario, args: &Args) -> Plot {
     }
 }
 
+/// What the costs of owned hardware assume outside its productive hours.
+const IDLE_NODES: &str = "owned nodes are off while they are not used";
+
 /// The break-even point, in words.
 fn verdict(start: &Scenario) -> String {
     match break_even_utilization(start) {
@@ -135,7 +138,8 @@ fn described(points: &[Point], start: &Scenario, plot: &Plot, charset: Charset) 
         units::usd(start.capex_usd_node.unwrap_or(0.0))
     );
     let picture = text::draw(plot, output::width().min(100), 18, charset == Charset::Unicode);
-    charset.write(&(head + &table.render() + "\n" + &verdict(start) + "\n\n" + &picture)).into_owned()
+    let verdict = format!("{}; {IDLE_NODES}", verdict(start));
+    charset.write(&(head + &table.render() + "\n" + &verdict + "\n\n" + &picture)).into_owned()
 }
 
 fn csv_of(points: &[Point], start: &Scenario) -> String {
@@ -164,6 +168,7 @@ fn document(points: &[Point], start: &Scenario, args: &Args) -> Value {
         "workload": args.workload,
         "price_basis": start.price_basis().map(atlas_core::plan::PriceBasis::name),
         "break_even_utilization": break_even_utilization(start),
+        "assumed": IDLE_NODES,
         "points": points.iter().map(point).collect::<Vec<_>>(),
     })
 }
