@@ -219,6 +219,13 @@ fn unknown_software(text: &str) -> Option<String> {
     Software::parse(text).err().map(|error: SoftwareError| error.to_string())
 }
 
+/// Whether two names denote the same software, of any release. A name that the catalog does not have is reported where
+/// it is used.
+fn same_family(one: &str, other: &str) -> bool {
+    let family = |name| Software::find(name).map(|found| found.family.id.clone());
+    family(one).zip(family(other)).is_none_or(|(one, other)| one == other)
+}
+
 impl Workload {
     /// Decodes an entry of `workloads.yaml`. Adds problems to `diagnostics`; returns `None` if any is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Workload> {
@@ -254,6 +261,12 @@ impl Workload {
         let engine = fields.peek("serving").and_then(|serving| serving.get("engine"));
         let unknown_engine = engine.and_then(|engine| Some((engine.at, unknown_software(engine.text()?)?)));
         let server = server.or_else(|| engine.and_then(Node::text).map(str::to_owned));
+        if let (Some(software), Some(server)) = (&software, &server)
+            && !same_family(software, server)
+        {
+            let key = if fields.peek("server").is_some() { "server" } else { "serving" };
+            fields.warn(key, format!("found {server}, which has no effect: the software is {software}"), None);
+        }
         let software = software.or(server).or(framework);
         let architecture = fields.node("architecture").map(|written| {
             let mut found = Diagnostics::new();
@@ -421,5 +434,27 @@ fn read_tuning(fields: &mut Fields<'_>) -> Tuning {
         gpudirect_rdma: fields.flag_of(Knob::GpudirectRdma),
         virt: fields.word_of(Knob::Virt, |word| Knob::Virt.spec().words().contains(&word).then(|| word.to_owned())),
         fabric: fields.text("fabric").map(Into::into),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serving_engine_beside_other_software_has_no_effect() {
+        let read = |software: &str| {
+            let text = format!(
+                "{{ name: w, mode: inference, model: llama-3.1-8b, software: {software}, sequence: {{ prompt: 8, generate: 8 }}, \
+                 serving: {{ engine: sglang }} }}"
+            );
+            let (file, mut problems) = ("own.yaml".into(), Diagnostics::new());
+            let node = atlas_document::parse::parse(&file, &text, &mut problems).unwrap();
+            Workload::decode(&file, &node, &mut problems).unwrap();
+            problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(read("megatron-lm"), ["found sglang, which has no effect: the software is megatron-lm"]);
+        assert_eq!(read("sglang@0.5.0"), Vec::<String>::new());
     }
 }
