@@ -193,9 +193,6 @@ fn serving(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines
         let share = (1e4 * prefix as f64 / prompt as f64).round() / 1e4;
         section.push(line_from_field(facts, "prefix_cache_hit", Field::BenchmarkPrefixLen, share));
     }
-    if pooled {
-        section.push(line_from_field(facts, "load", Field::BenchmarkPooled, "prefill-only"));
-    }
     load(facts, given, notes, &mut section);
     lines.section(&["serving"], section);
     // The shape of the gamma distribution of the gaps; 1 is Poisson.
@@ -371,6 +368,10 @@ fn load(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, section: &mut
         }
         section.push(line_from_field(facts, "request_rate", Field::BenchmarkRequestRate, rate));
     }
+    // Models that generate nothing are planned as an offline batch by default, which has no HTTP server.
+    if rate.is_none() && !listed.is_empty() && facts.flag(Field::BenchmarkPooled) == Some(true) {
+        section.push(line_from_field(facts, "load", Field::BenchmarkPooled, "closed"));
+    }
     if let Some(first) = listed.first() {
         section.push(line_from_field(facts, "concurrency", Field::BenchmarkConcurrency, first));
     }
@@ -384,12 +385,8 @@ fn load(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, section: &mut
         .filter(|_| facts.text(Field::BenchmarkRequestRate) == Some("inf") && listed.is_empty());
     if let Some(requests) = at_once {
         let from = Field::BenchmarkNumPrompts;
-        if facts.flag(Field::BenchmarkPooled) == Some(true) {
-            section.push(line_from_field(facts, "concurrency", from, requests));
-        } else {
-            section.push(line_from_field(facts, "load", Field::BenchmarkRequestRate, "burst"));
-            section.push(line_from_field(facts, "run_requests", from, requests));
-        }
+        section.push(line_from_field(facts, "load", Field::BenchmarkRequestRate, "burst"));
+        section.push(line_from_field(facts, "run_requests", from, requests));
     }
     if rate.is_none() && listed.is_empty() && at_once.is_none() && !stated {
         notes.push("the files state no load; set one with --set concurrency=N or --set request_rate=R".to_owned());

@@ -358,3 +358,19 @@ fn trainers_recompute_only_if_requested_or_by_default() {
         "none"
     );
 }
+
+#[test]
+fn clients_of_encoders_send_their_requests_through_the_server() {
+    let load = |client: &str| {
+        let client = format!("vllm bench serve --backend openai-embeddings --random-input-len 512 {client}");
+        let (_, scenario) = planned(&format!("vllm serve BAAI/bge-large-en-v1.5\n{client}"), &[]);
+        [Knob::Load, Knob::Generate].map(|knob| scenario.get(knob).to_string())
+    };
+    for (client, wanted) in [
+        ("--num-prompts 2048 --request-rate inf", "burst"),
+        ("--max-concurrency 64", "closed"),
+        ("--request-rate 500", "open"),
+    ] {
+        assert_eq!(load(client), [wanted, "0"], "{client}");
+    }
+}

@@ -253,7 +253,8 @@ fn quantized_checkpoints_are_loaded_as_they_are_and_must_have_the_planned_format
 fn encoders_and_images_are_served_by_vllm_and_sent_by_the_client() {
     let launch =
         |workload: &str, software| served(workload, "h100-sxm-8", &[("software", software)], Options::default());
-    let (text, _) = launch("bge-large-embed", "vllm").unwrap();
+    let (text, notes) = launch("bge-large-embed", "vllm").unwrap();
+    assert!(notes.iter().any(|note| note.contains("that of an offline batch without an HTTP server")), "{notes:?}");
     says(
         &text,
         &["--max-model-len 512", "--backend openai-embeddings", "--endpoint /v1/embeddings", "--num-prompts 2048"],

@@ -7,7 +7,7 @@ use atlas_cluster::import::{SourceFile, import};
 use atlas_cluster::launch::{self, Launch, Options, Tool, Wrap};
 use atlas_config::library::Library;
 use atlas_config::{Mode, Workload};
-use atlas_core::plan::{Format, Recompute};
+use atlas_core::plan::{Format, LoadKind, Recompute};
 use atlas_document::{Node, Sources};
 use atlas_plan::engine::answer::training::closed;
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
@@ -123,13 +123,16 @@ fn round(tool: Tool, wrap: Wrap) -> (usize, BTreeMap<String, BTreeSet<String>>) 
                         let idle = *name == "num_nodes"
                             && scenario.accelerators() > back.accelerators()
                             && requested["devices"] == got["devices"];
+                        // A client sends the requests of an offline batch at once.
+                        let sent =
+                            *name == "concurrency" && scenario.base.plan.serving.load == Some(LoadKind::PrefillOnly);
                         // Selective recomputation of NeMo frees nothing with fused attention, and delayed scaling of fp8
                         // supports only that of whole MLPs.
                         let lacks = tool == Tool::Nemo || scenario.format(&scenario.base) == Format::Fp8;
                         let nothing = lacks && *name == "recompute" && value == "selective";
                         // llama.cpp's server states devices, but not how they are divided.
                         let unnamed = tool == Tool::LlamaCpp && matches!(*name, "tp" | "dp" | "devices");
-                        if value != other && !idle && !unnamed && !nothing {
+                        if value != other && !idle && !unnamed && !nothing && !sent {
                             let text = format!("{name}: {value} became {other}");
                             differences.entry(text).or_default().insert(case.clone());
                         }
@@ -254,8 +257,10 @@ fn stated_knobs_come_back_from_launch_scripts() {
             if set.iter().any(|(name, _)| *name == "images") { "qwen2.5-vl-7b-serve" } else { "llama3.1-8b-serve" };
         all.extend(lost(Tool::Vllm, "h100-sxm-8", workload, set));
     }
-    let encoder = [("load", "prefill-only"), ("prompt", "512"), ("generate", "0"), ("tp", "1")];
-    all.extend(lost(Tool::Vllm, "h100-sxm-8", "bge-large-embed", &encoder));
+    let encoder = [("prompt", "512"), ("generate", "0"), ("tp", "1")];
+    for load in [&[("load", "closed"), ("concurrency", "64")], &[("load", "burst"), ("run_requests", "2048")]] {
+        all.extend(lost(Tool::Vllm, "h100-sxm-8", "bge-large-embed", &[&encoder[..], load].concat()));
+    }
     let training = [
         ("cp", "2"),
         ("pp", "4"),

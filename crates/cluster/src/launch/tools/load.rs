@@ -1,7 +1,10 @@
 //! The client that generates the planned load: arrivals, lengths, cached prefixes, images, and requests without output.
 
 use atlas_catalog::transformer::TransformerKind;
+use atlas_core::count::Count;
 use atlas_core::plan::{Arrivals, LoadKind};
+use atlas_core::units::{si, with_unit};
+use atlas_plan::engine::estimate;
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Vision;
 use serde_json::json;
@@ -99,6 +102,9 @@ fn arrivals(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
         Some(LoadKind::Burst) => Some(run.unwrap_or_else(|| backlog(job, s))),
         Some(LoadKind::Open | LoadKind::Closed) | None => None,
     };
+    if load == Some(LoadKind::PrefillOnly) {
+        draft.notes.extend(through_server(job, s.concurrency));
+    }
     if load == Some(LoadKind::DecodeOnly) {
         draft.note("the plan times only decode steps; compare the time per output token of the client");
     }
@@ -124,6 +130,21 @@ fn arrivals(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
         // The shape of the gamma distribution of the gaps.
         a.put("--burstiness", format!("{:.4}", simulated.arrival_cv.powi(-2)));
     }
+}
+
+/// Note on the throughput of an offline batch whose requests pass through the server: all at once, as the client sends
+/// them.
+fn through_server(job: &Job<'_>, requests: u64) -> Option<String> {
+    let mut scenario = job.scenario.clone();
+    let serving = &mut scenario.base.plan.serving;
+    (serving.load, serving.run_requests) = (Some(LoadKind::Burst), Count::from_exact(requests as f64));
+    let found = estimate(&scenario);
+    found.detail.filter(|detail| detail.verdict.fits())?;
+    let rate = with_unit(&si(found.total.tokens_per_sec), "tok/s");
+    Some(format!(
+        "the predicted throughput is that of an offline batch without an HTTP server; {requests} requests at once through this \
+         server and client are predicted to reach {rate}"
+    ))
 }
 
 /// What the requests of the client lack compared with the plan.
