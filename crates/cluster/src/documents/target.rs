@@ -48,7 +48,12 @@ pub(super) fn write(
             (most_similar_target(facts, library, &sheet)?, false)
         }
     };
-    let (per_node, nodes, at) = size(facts, &base);
+    let (devices, nodes, at) = size(facts, &base);
+    // Launchers and schedulers count the dies or cores of an accelerator that software sees as devices.
+    let sheet = base.accelerator.as_deref().and_then(|name| catalog.accelerator(name).ok());
+    let dies = u64::from(sheet.map_or(1, |sheet| sheet.ranks.get()));
+    let parts = devices > crate::launch::count(base.accelerators_per_node) && devices.is_multiple_of(dies);
+    let per_node = if parts { devices / dies } else { devices };
     let scale = per_node as f64 / base.accelerators_per_node.max(Count::ONE);
     let from = format!("from target {}", base.name);
     let mut lines = YamlLines::default();
@@ -92,7 +97,7 @@ pub(super) fn write(
     });
     notes.push(format!("links, price and power are taken from target {}", base.name));
     let (body, read_from) = lines.finish();
-    Ok(Machine { body, read_from, devices: per_node * nodes })
+    Ok(Machine { body, read_from, devices: devices * nodes })
 }
 
 /// Splits a label such as `H100 80GB` into name and memory.

@@ -1,7 +1,6 @@
 //! A scenario in a form common to all tools: whole numbers, and explicit values for what the software would otherwise
 //! choose.
 
-use atlas_catalog::software::Software;
 use atlas_catalog::{Architecture, Model, Transformer};
 use atlas_config::Mode;
 use atlas_core::count::Count;
@@ -140,14 +139,19 @@ impl Serving {
     }
 }
 
-/// Maximum number of devices per host.
+/// Maximum number of accelerators per host.
 const MAX_DEVICES_PER_HOST: u64 = 16;
-/// Devices per host in racks with one fabric: compute trays of NVL72 and TPU hosts have four.
+/// Accelerators per host in racks with one fabric: compute trays of NVL72 and TPU hosts have four.
 const DEVICES_PER_RACK_HOST: u64 = 4;
 
-/// Number of devices per host, since launchers count hosts. A node of the target may be a whole rack.
+/// Number of accelerators per host, since launchers count hosts. A node of the target may be a whole rack.
 pub(crate) fn devices_per_host(node: u64) -> u64 {
     if node > MAX_DEVICES_PER_HOST && node.is_multiple_of(DEVICES_PER_RACK_HOST) { DEVICES_PER_RACK_HOST } else { node }
+}
+
+/// Vendor of the accelerators.
+pub(super) fn vendor(parts: &Parts) -> &str {
+    parts.accelerator.as_ref().map_or(&parts.target.vendor, |sheet| &sheet.vendor)
 }
 
 /// Rounds to a whole number of at least one.
@@ -198,16 +202,16 @@ impl<'a> Job<'a> {
         if let Some(verdict) = doubt.filter(|v| !matches!(v, Verdict::Overload { .. } | Verdict::Memory { .. })) {
             refused.push(Unsupported::new("plan", format!("the scenario cannot run: {}", verdict.describe())));
         }
-        let family = tool.family().unwrap_or(&scenario.active_software.name);
-        let vendor = parts.accelerator.as_ref().map_or(&parts.target.vendor, |sheet| &sheet.vendor);
-        if Software::find(family).is_some_and(|found| found.family.is_unsupported_by_vendor(vendor)) {
+        let vendor = vendor(parts);
+        if !tool.supports(vendor, scenario) {
             refused
                 .push(Unsupported::new("target", format!("{} does not support {vendor} accelerators", tool.label())));
         }
-        let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
-        let (racks, rack) = (count(scenario.num_nodes), count(scenario.accelerators_per_node * dies));
-        let have_per_node = devices_per_host(rack);
-        let have_nodes = racks * rack / have_per_node;
+        let dies = count(scenario.machine.map_or(1.0, |machine| machine.dies));
+        let (racks, rack) = (count(scenario.num_nodes), count(scenario.accelerators_per_node));
+        // Hosts have whole accelerators, each of which may be several devices.
+        let host = devices_per_host(rack);
+        let (have_per_node, have_nodes) = (host * dies, racks * rack / host);
         let work = match scenario.mode() {
             Mode::Training => Work::Training(training(scenario, parts, options)),
             Mode::Inference => Work::Serving(serving(scenario, model)),
@@ -308,9 +312,17 @@ impl<'a> Job<'a> {
     /// The comment at the top of every file.
     pub(crate) fn header(&self, estimate: &Estimate, tool: Tool) -> String {
         let (target, workload) = &self.from;
+        let dies = count(self.scenario.machine.map_or(1.0, |machine| machine.dies));
+        // What schedulers call an accelerator may be a part of one.
+        let accelerators = |name: &str| match self.per_node {
+            devices if dies > 1 && devices.is_multiple_of(dies) => {
+                format!("{} {name} ({devices} devices)", devices / dies)
+            }
+            devices => format!("{devices} {name}"),
+        };
         let hardware = match &self.accelerator {
-            Some(name) if self.nodes > 1 => format!("{0} nodes\n{0} nodes of {1} {name}", self.nodes, self.per_node),
-            Some(name) => format!("{} {name}", self.per_node),
+            Some(name) if self.nodes > 1 => format!("{0} nodes\n{0} nodes of {1}", self.nodes, accelerators(name)),
+            Some(name) => accelerators(name),
             None => format!("{} nodes of {} devices", self.nodes, self.per_node),
         };
         let software = self.release.as_deref().map_or_else(String::new, |release| format!(" {release}"));

@@ -130,7 +130,8 @@ pub struct Launch {
 /// All settings that cannot be expressed.
 pub fn files(parts: &Parts, scenario: &Scenario, options: &Options) -> Result<Launch, Vec<Unsupported>> {
     let estimate = atlas_plan::engine::estimate(scenario);
-    let tool = options.tool.map_or_else(|| Tool::of(scenario), Ok).map_err(|problem| vec![problem])?;
+    let tool = options.tool.or_else(|| Tool::of(scenario));
+    let tool = tool.ok_or_else(|| vec![Tool::missing(job::vendor(parts), scenario)])?;
     let job = Job::of(parts, scenario, &estimate, options, tool)?;
     let mut draft = tools::draft(tool, &job)?;
     let mut refused = std::mem::take(&mut draft.refused);

@@ -1,5 +1,6 @@
 //! The tools for which launch files can be created.
 
+use atlas_catalog::software::Software;
 use atlas_config::Mode;
 use atlas_plan::scenario::Scenario;
 
@@ -86,7 +87,28 @@ impl Tool {
     /// The default tool for the software of a scenario, if there is one.
     #[must_use]
     pub fn default_for(scenario: &Scenario) -> Option<Tool> {
-        Tool::of(scenario).ok()
+        Tool::of(scenario)
+    }
+
+    /// Whether the tool runs on accelerators of a vendor.
+    pub(crate) fn supports(self, vendor: &str, scenario: &Scenario) -> bool {
+        let family = self.family().unwrap_or(&scenario.active_software.name);
+        Software::find(family).is_none_or(|found| !found.family.is_unsupported_by_vendor(vendor))
+    }
+
+    /// Why no tool is chosen by default, with the tools that could run the scenario.
+    pub(crate) fn missing(vendor: &str, scenario: &Scenario) -> Unsupported {
+        let family = scenario.active_software.name.split('@').next().unwrap_or_default();
+        let trains = scenario.mode() == Mode::Training;
+        let able = Tool::ALL
+            .iter()
+            .filter(|(tool, ..)| *tool != Tool::Dynamo && tool.trains() == trains && tool.supports(vendor, scenario));
+        let names: Vec<&str> = able.map(|(_, name, _)| *name).collect();
+        let choices = match names.as_slice() {
+            [] => format!("no other tool supports {vendor} accelerators"),
+            names => format!("choose one of {} with --tool", names.join(", ")),
+        };
+        Unsupported::new("software", format!("no launch files for {family}; {choices}"))
     }
 
     /// Whether the tool trains.
@@ -96,12 +118,12 @@ impl Tool {
     }
 
     /// Returns the default tool for the software of a scenario.
-    pub(crate) fn of(scenario: &Scenario) -> Result<Tool, Unsupported> {
+    pub(crate) fn of(scenario: &Scenario) -> Option<Tool> {
         if scenario.mode() == Mode::Inference && scenario.base.pools().is_some() {
-            return Ok(Tool::Dynamo);
+            return Some(Tool::Dynamo);
         }
         let family = scenario.active_software.name.split('@').next().unwrap_or_default();
-        Ok(match family {
+        Some(match family {
             "megatron-core" | "megatron-lm-legacy" => Tool::MegatronLm,
             "megatron-bridge" => Tool::MegatronBridge,
             "nemo" => Tool::Nemo,
@@ -114,11 +136,7 @@ impl Tool {
             "sglang" => Tool::Sglang,
             "tensorrt-llm" => Tool::TensorRtLlm,
             "llama.cpp" => Tool::LlamaCpp,
-            other => {
-                let names: Vec<&str> = Tool::ALL.iter().map(|(_, name, _)| *name).collect();
-                let reason = format!("no launch files for {other}; choose one of {} with --tool", names.join(", "));
-                return Err(Unsupported::new("software", reason));
-            }
+            _ => return None,
         })
     }
 }

@@ -374,3 +374,15 @@ fn clients_of_encoders_send_their_requests_through_the_server() {
         assert_eq!(load(client), [wanted, "0"], "{client}");
     }
 }
+
+#[test]
+fn devices_that_are_dies_are_not_counted_as_accelerators() {
+    let library = Library::load(&Sources::built_in(), None);
+    let trainer = TRAINER.replace("--nnodes 4", "--nnodes 2");
+    let input = UserInput { target: Some("mi250x-4".to_owned()), ..UserInput::default() };
+    let found = documents(&read("run.sh", &trainer), &library, &input).unwrap();
+    let (_, scenario) = found.scenario(&library, &Overrides::new()).unwrap();
+    let of = |knob: Knob| scenario.get(knob).to_string();
+    assert_eq!((scenario.accelerators_per_node.get(), of(Knob::NumNodes), of(Knob::Dp)), (4, "2".into(), "8".into()));
+    assert!(found.target.contains("hourly_usd: 6.4"), "{}", found.target);
+}

@@ -415,6 +415,22 @@ fn accelerators_that_the_software_does_not_support_are_refused() {
 }
 
 #[test]
+fn hosts_have_whole_accelerators_and_all_their_logical_cores() {
+    let set = [("software", "pytorch-fsdp"), ("recompute", "full")];
+    for (target, hosts) in [
+        ("trn2-16", "\n# 16 trn2 96GB (64 devices)\n"),
+        ("mi250x-4", "\n# 4 MI250X 128GB (8 devices)\n"),
+        ("gb200-nvl72", "\n# 18 nodes of 4 GB200"),
+    ] {
+        let options = Options { tool: Some(Tool::Accelerate), ..Options::default() };
+        let (text, _) = served("llama3.1-8b-train", target, &set, options).unwrap();
+        says(&text, &[hosts]);
+    }
+    let default = served("llama3.1-8b-serve", "inf2-12", &[], Options::default()).map(|(text, _)| text);
+    refuses(default, "software", "no launch files for vllm-neuron; no other tool supports AWS accelerators");
+}
+
+#[test]
 fn experts_of_sglang_are_distributed_over_tensor_ranks() {
     refuses(launched(Tool::Sglang, "h200-sxm-8", &[("tp", "2"), ("attention_dp", "1")], None), "ep", "2 ranks");
 }
