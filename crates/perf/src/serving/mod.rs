@@ -18,9 +18,11 @@
 //! * `images` – the time of encoding images
 //! * [`exchange`] – the exchange of tokens between experts
 //! * [`speculative`], [`disaggregated`] – speculative decoding, separate pools for prefill and decode
+//! * [`arithmetic`] – the arithmetic of requests relative to the peak rates
 //! * [`terms`] – the terms from which rates and times are computed
 //! * [`frontier`] – throughput against interactivity
 pub mod admission;
+pub mod arithmetic;
 mod backlog;
 mod closed;
 mod collectives;

@@ -89,14 +89,7 @@ impl Rates {
                 * if input.expert_products == ExpertProducts::Triton { c.triton_fraction } else { 1.0 }
                 * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::mlp(shape.expert_slice_width.max(1.0))),
             attention: attention * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
-            // On Blackwell, decode kernels multiply 8-bit keys with 8-bit queries (TensorRT-LLM's generated kernels;
-            // lmsys.org, 2025-09-25). Elsewhere, keys are unpacked first.
-            narrow_keys: if acc.generation == Generation::Blackwell && f.kv_bytes <= 1.0 && acc.supports(Precision::Fp8)
-            {
-                acc.peak(Precision::Fp8) / acc.peak(Precision::Bf16)
-            } else {
-                1.0
-            },
+            narrow_keys: narrow_keys(input),
             // Matrix-vector kernels of native runtimes are limited by the rate at which the cores unpack weights.
             weight_bw: match input.stack {
                 Stack::Local => streamed.min(acc.cores.max(1.0) * c.core_bw),
@@ -141,6 +134,18 @@ impl Rates {
             scan_compute_seconds: self.scan_compute_seconds / share,
             ..*self
         }
+    }
+}
+
+/// Speed-up of attention in decode if keys are 8-bit. On Blackwell, decode kernels multiply 8-bit keys with 8-bit
+/// queries (TensorRT-LLM's generated kernels; lmsys.org, 2025-09-25). Elsewhere, keys are unpacked first.
+pub(super) fn narrow_keys(input: &ServingInput) -> f64 {
+    let acc = &input.accelerator;
+    let narrow = input.formats.kv_bytes <= 1.0 && acc.supports(Precision::Fp8);
+    if narrow && acc.generation == Generation::Blackwell {
+        acc.peak(Precision::Fp8) / acc.peak(Precision::Bf16)
+    } else {
+        1.0
     }
 }
 

@@ -14,6 +14,7 @@ use crate::estimate::{NodePower, Verdict};
 use crate::scenario::Scenario;
 use atlas_core::count::Count;
 use atlas_core::math;
+use atlas_perf::serving::arithmetic::Arithmetic;
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::TrainingEstimate;
 
@@ -106,14 +107,8 @@ impl DeviceUtilization {
         let streaming = MAX_BANDWIDTH_SHARE * traffic(clock) * (out.time.weights + out.time.kv + out.time.activations)
             + GEMM_TRAFFIC * clock * (out.time.compute + out.time.images);
         let memory = decoding * streaming / out.time.total().max(1e-12) + GEMM_TRAFFIC * clock * prefilling;
-        // Models without generation use neither embedding nor output layer in GEMMs.
-        let arch = &input.arch;
-        let idle = if arch.causal { 0.0 } else { arch.embedding_params() };
-        let images = input.images.map_or(0.0, |images| images.flops() * out.requests_per_sec);
-        let computed = out.total_tokens_per_sec - out.prefix_hit * input.isl * out.requests_per_sec;
-        let flops = 2.0 * (arch.active_params() - idle) * computed + images;
-        let peak = input.accelerator.peak(input.formats.dense) * input.accelerators().max(1.0);
-        DeviceUtilization { compute: (flops / peak).clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
+        let compute = Arithmetic::of(input, out).computed;
+        DeviceUtilization { compute: compute.clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
     }
 }
 
@@ -221,26 +216,6 @@ mod tests {
             let now = device(1000.0, &DeviceUtilization { compute: 0.4 * share, memory: share, active: 1.0 }, 1.0);
             assert!(now >= before);
             before = now;
-        }
-    }
-
-    #[test]
-    fn cached_prompt_tokens_are_not_counted_as_computed() {
-        use atlas_perf::serving::Conversations;
-        let load = Load::Closed { concurrency: 32.0, requests: f64::INFINITY };
-        let whole = ServingInput { isl: 8000.0, osl: 200.0, load, ..ServingInput::default() };
-        let compute = |input: &ServingInput| {
-            let out = atlas_perf::serving::estimate(input, &Default::default());
-            let used = DeviceUtilization::serving(input, &out, 1.0).compute;
-            (used, out.prefix_hit, used / out.requests_per_sec)
-        };
-        let (_, _, each) = compute(&whole);
-        let conversations = Some(Conversations { count: Count::new(4), turns: 1.0, shared: Count::new(7200) });
-        for input in [ServingInput { prefix_hit: 0.9, ..whole }, ServingInput { conversations, ..whole }] {
-            let (used, hit, fresh) = compute(&input);
-            assert!(used < 1.0 && (hit - 0.9).abs() < 1e-9, "{used} {hit}");
-            // 800 of 8,000 prompt tokens and 200 output tokens.
-            assert!((fresh / each - 1000.0 / 8200.0).abs() < 1e-9, "{fresh} {each}");
         }
     }
 

@@ -12,6 +12,7 @@ use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
 use atlas_perf::interval::{self, Release};
 use atlas_perf::serving;
+use atlas_perf::serving::arithmetic::Arithmetic;
 use atlas_perf::serving::formats::Refused;
 use atlas_perf::serving::latency::{FirstToken, Spread};
 use atlas_perf::serving::shape::Shape;
@@ -331,7 +332,7 @@ pub(super) fn described(
     let total = out.time.total().max(1e-12);
     let figures = Figures {
         tokens_per_sec: out.output_tokens_per_sec,
-        flop_utilization: at_work * used.compute,
+        flop_utilization: at_work * Arithmetic::of(input, out).useful.clamp(0.0, 1.0),
         hbm_bw_util: at_work * used.memory,
         comm_compute_ratio: out.time.communication / total,
         step_time_ms: 0.0,
