@@ -4,6 +4,14 @@
 use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::constants::Constants;
 
+/// Share of the peak matrix rate that the best large GEMMs sustain at the design power, since power limits the clock there
+/// (measured matmul rates in the catalog, 0.6 to 0.8 of the peak).
+pub const FLOP_SHARE_AT_TDP: f64 = 0.70;
+/// Share of the memory bandwidth that a large GEMM uses at that rate. A wave of 132 tiles of 128 × 256 covers about
+/// 1,536 × 2,816 outputs and, if its operands are shared through the cache, computes 1,000 FLOPs per byte read: 690
+/// TFLOP/s of an H100 (0.7 of its peak) read 0.7 TB/s, 0.2 of its bandwidth; the outputs add the rest.
+pub const GEMM_TRAFFIC: f64 = 0.25;
+
 /// A (batched) matrix multiplication: `m` rows of activations by an `n` x `k` weight, `batch` times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gemm {

@@ -39,18 +39,33 @@ impl Maturity {
     }
 }
 
+/// FLOP/s of linear layers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProductRate {
+    /// The rate that they reach.
+    pub(super) reached: f64,
+    /// The peak of their format.
+    pub(super) peak: f64,
+}
+
 /// Arithmetic and memory rates of a rank.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rates {
-    /// FLOP/s of projections and the output layer.
-    pub(super) dense: f64,
-    pub(super) mlp: f64,
-    pub(super) expert: f64,
+    /// Of projections and the output layer.
+    pub(super) dense: ProductRate,
+    pub(super) mlp: ProductRate,
+    pub(super) expert: ProductRate,
     pub(super) attention: f64,
     /// Speed-up of attention in decode over prefill if keys are 8-bit.
     pub(super) narrow_keys: f64,
     /// Bytes of weights per second.
     pub(super) weight_bw: f64,
+    /// Peak of the memory bandwidth, bytes/s.
+    pub(super) peak_bw: f64,
+    /// Share of it that sequential reads and writes reach.
+    pub(super) streamed_share: f64,
+    /// Peak of 16-bit arithmetic, FLOP/s.
+    pub(super) peak_attention: f64,
     /// Seconds per byte of KV cache.
     pub(super) kv_seconds: f64,
     /// Seconds per byte of a recurrent state, which is read and written.
@@ -82,12 +97,21 @@ impl Rates {
         let attention = arithmetic * c.attention_fraction * roofline::best_rate(acc, c, Precision::Bf16);
         let vectors = arithmetic * c.memory_fraction * acc.peak(Precision::Fp32);
         Rates {
-            dense: arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, Slice::layer(shape.slice_width)),
-            mlp: arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::layer(shape.slice_width)),
-            expert: arithmetic
-                * c.grouped_fraction
-                * if input.expert_products == ExpertProducts::Triton { c.triton_fraction } else { 1.0 }
-                * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::mlp(shape.expert_slice_width.max(1.0))),
+            dense: ProductRate {
+                reached: arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, Slice::layer(shape.slice_width)),
+                peak: acc.peak(f.dense),
+            },
+            mlp: ProductRate {
+                reached: arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::layer(shape.slice_width)),
+                peak: acc.peak(f.expert),
+            },
+            expert: ProductRate {
+                reached: arithmetic
+                    * c.grouped_fraction
+                    * if input.expert_products == ExpertProducts::Triton { c.triton_fraction } else { 1.0 }
+                    * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::mlp(shape.expert_slice_width.max(1.0))),
+                peak: acc.peak(f.expert),
+            },
             attention: attention * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
             narrow_keys: narrow_keys(input),
             // Matrix-vector kernels of native runtimes are limited by the rate at which the cores unpack weights.
@@ -95,6 +119,9 @@ impl Rates {
                 Stack::Local => streamed.min(acc.cores.max(1.0) * c.core_bw),
                 _ => streamed,
             },
+            peak_bw: acc.mem_bw.max(1.0),
+            streamed_share: streaming * c.memory_fraction,
+            peak_attention: acc.peak(Precision::Bf16),
             kv_seconds: (1.0 / (streaming * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
                 // Without grouping, the same keys pass a core's caches once per query head of the group.
                 Attention::Grouped if !input.grouped_query_decode => {
@@ -126,10 +153,11 @@ impl Rates {
 
     /// The rates if only `share` of the cores computes.
     pub(super) fn with_cores(&self, share: f64) -> Rates {
+        let of = |product: ProductRate| ProductRate { reached: product.reached * share, ..product };
         Rates {
-            dense: self.dense * share,
-            mlp: self.mlp * share,
-            expert: self.expert * share,
+            dense: of(self.dense),
+            mlp: of(self.mlp),
+            expert: of(self.expert),
             attention: self.attention * share,
             scan_compute_seconds: self.scan_compute_seconds / share,
             ..*self

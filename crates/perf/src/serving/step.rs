@@ -2,8 +2,13 @@
 //! of arithmetic and traffic, plus a share of the shorter one (imperfect overlap).
 
 use super::machine::{DraftLayers, Drafting, Machine};
+use super::rates::ProductRate;
 pub use super::time::StepTime;
+use crate::roofline::{FLOP_SHARE_AT_TDP, GEMM_TRAFFIC};
 use atlas_core::math;
+
+/// Share of the memory bandwidth that large GEMMs would use at the peak rate.
+const OPERAND_TRAFFIC: f64 = GEMM_TRAFFIC / FLOP_SHARE_AT_TDP;
 
 /// Tokens in one step of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -69,14 +74,15 @@ impl Machine<'_> {
         let plain = self.step(&Tokens { verified: 1.0, ..t.decoding() });
         let sequences = busiest_group_share(t.decode / self.pp.min(t.decode.max(1.0)), self.attention_dp);
         let mut head = StepTime::default();
-        self.linear(&mut head, self.shape.head_bytes, self.shape.head_flops * sequences, self.rates.dense);
-        let head = head.scaled(self.pp);
+        self.linear(&mut head, self.shape.head_bytes, 1.0, self.shape.head_flops * sequences, &self.rates.dense);
+        let head = self.on_all_stages(&head, t);
         let mut time = plain.add(&head, -1.0).scaled(draft.layers).add(&head, draft.heads);
         if draft.dense_passes > 0.0 {
             // A dense layer in 16 bit in place of the experts: two FLOPs per weight and token.
             let mut dense = StepTime::default();
-            self.linear(&mut dense, draft.dense_bytes, draft.dense_bytes * sequences, self.rates.dense);
+            self.linear(&mut dense, draft.dense_bytes, 1.0, draft.dense_bytes * sequences, &self.rates.dense);
             (time.weights, time.compute) = (draft.heads * head.weights, draft.heads * head.compute);
+            time.traffic = draft.heads * head.traffic;
             time = time.add(&dense, draft.dense_passes);
         }
         time
@@ -123,7 +129,7 @@ impl Machine<'_> {
         let apart = both.communication;
         both.communication = (apart - (1.0 - self.overlap_loss) * work).max(self.overlap_loss * apart);
         both.launch += (2.0 * issued - both.total()).max(0.0);
-        StepTime { host: batch.host, ..both.scaled(self.pp) }
+        StepTime { host: batch.host, ..self.on_all_stages(&both, t) }
     }
 
     /// Time of a step whose prompts are in `prefill_groups` attention groups. The allowance for the busiest group assumes
@@ -161,13 +167,21 @@ impl Machine<'_> {
     fn unsplit_step(&self, t: &Tokens) -> StepTime {
         let (mut out, issued) = self.micro_batch_step(t);
         out.launch += (issued - out.total()).max(0.0);
-        let mut step = out.scaled(self.pp);
+        let mut step = self.on_all_stages(&out, t);
         // Each attention group has its own scheduler.
         let verified = t.verified.max(1.0);
         let listed = if self.expansion { t.decode * verified } else { t.decode };
         step.host = self.launch.step + self.launch.sequence * (listed + t.prompts) / self.attention_dp;
         step.host += self.launch.drafts.of(verified - 1.0) * step.host;
         step
+    }
+
+    /// Time of a step of which a micro-batch takes `one` on every stage. A stage reads its weights once per micro-batch,
+    /// of which there may be fewer than stages.
+    fn on_all_stages(&self, one: &StepTime, t: &Tokens) -> StepTime {
+        let prompts = if t.prefill > 0.0 { self.prompt_batches(t) } else { 1.0 };
+        let batches = self.pp.min(t.decode.max(1.0)).max(prompts);
+        StepTime { traffic: batches * one.traffic, ..one.scaled(self.pp) }
     }
 
     /// Time of a micro-batch on one stage, and the host time to launch its kernels.
@@ -186,9 +200,10 @@ impl Machine<'_> {
         let rows = tokens.max(self.dense_tile);
         // With untuned kernels, every row of a decode step streams the weights through the caches.
         let again = if prefill > 0.0 { 0.0 } else { tokens * self.rates.row_seconds * self.rates.weight_bw };
-        let passes = again.max(self.unpack_passes);
-        self.linear(&mut out, passes * s.projection_bytes, s.projection_flops * rows, self.rates.dense);
-        self.linear(&mut out, passes * s.mlp_bytes, s.mlp_flops * rows, self.rates.mlp);
+        let passes = self.unpack_passes;
+        let slow = (again / passes).max(1.0);
+        self.linear(&mut out, passes * s.projection_bytes, slow, s.projection_flops * rows, &self.rates.dense);
+        self.linear(&mut out, passes * s.mlp_bytes, slow, s.mlp_flops * rows, &self.rates.mlp);
         if s.experts > 0.0 {
             // Fixed shapes make routing useless: once tokens and choices outnumber the experts, every expert computes
             // every token.
@@ -203,20 +218,21 @@ impl Machine<'_> {
             out.launch += s.moe_layers * launched * self.rates.expert_seconds;
             let padded = touched * self.expert_tile / s.top_k.max(1.0);
             let flops = uneven * s.expert_flops * computed.max(padded);
-            self.linear(&mut out, bytes, flops, self.rates.expert);
+            self.linear(&mut out, bytes, 1.0, flops, &self.rates.expert);
         }
         let sampled = sequences * verified + busiest_group_share(t.prompts / prompt_cut, self.attention_dp);
         let mut head = StepTime::default();
-        self.linear(&mut head, s.head_bytes, s.head_flops * sampled, self.rates.dense);
+        self.linear(&mut head, s.head_bytes, 1.0, s.head_flops * sampled, &self.rates.dense);
         // Attention: decode reads each sequence's KV cache once; prefill is compute-bound.
         let mut own = StepTime::default();
         if sequences > 0.0 {
             let seen = s.keys_read(t.context);
             // A recurrent state is read and written back.
             let readers = if self.expansion { verified } else { 1.0 };
-            let traffic = readers
-                * sequences
-                * (seen * s.kv_bytes_token * self.rates.kv_seconds + s.state_bytes * self.rates.state_seconds);
+            let keys = readers * sequences * seen * s.kv_bytes_token;
+            let states = readers * sequences * s.state_bytes;
+            let traffic = keys * self.rates.kv_seconds + states * self.rates.state_seconds;
+            own.traffic += (keys + 2.0 * states) / self.rates.peak_bw;
             let compute =
                 sequences * verified * seen * s.decode_pair_flops / (self.rates.narrow_keys * self.rates.attention);
             if traffic >= compute {
@@ -228,13 +244,16 @@ impl Machine<'_> {
             }
         }
         if prefill > 0.0 {
-            own.compute += prefill * s.keys_read(t.prefill_context) * s.prefill_pair_flops / self.rates.attention;
+            let pairs = prefill * s.keys_read(t.prefill_context) * s.prefill_pair_flops;
+            own.compute += pairs / self.rates.attention;
+            own.traffic += OPERAND_TRAFFIC * pairs / self.rates.peak_attention;
             own.compute += prefill * self.rates.scan_compute_seconds;
             own.activations += prefill * self.rates.scan_traffic_seconds;
             // Images are encoded on the first stage: once per prompt, regardless of the number of stages.
             own.images += prefill * self.image_seconds * prompt_cut / self.pp;
         }
         own.activations += tokens * self.rates.activation_seconds;
+        own.traffic += own.activations * self.rates.streamed_share;
         out = out.add(&own, self.busiest_group_load());
         out.communication += self.collectives.seconds(tokens, prefill);
         if self.pipelined {
@@ -270,14 +289,18 @@ impl Machine<'_> {
         }
         let (each, output) = (layers.total(), self.pp * head.total());
         let slowest = f64::max(self.shape.fullest_stage * each, self.shape.last_stage * each + output);
-        mean.scaled((cut * slowest / (self.pp * mean.total()).max(1e-12)).max(1.0))
+        let pace = (cut * slowest / (self.pp * mean.total()).max(1e-12)).max(1.0);
+        StepTime { traffic: mean.traffic, ..mean.scaled(pace) }
     }
 
-    /// Adds a linear layer: the longer of traffic and arithmetic, plus a share of the shorter one. The busiest
-    /// attention group reads the same weights as the others.
-    fn linear(&self, out: &mut StepTime, bytes: f64, flops: f64, rate: f64) {
-        let traffic = bytes / self.rates.weight_bw;
-        let compute = self.busiest_group_load() * flops / rate.max(1.0);
+    /// Adds a linear layer: the longer of traffic and arithmetic, plus a share of the shorter one. Reading the weights
+    /// takes `slow` times as long as at the rate of memory. The busiest attention group reads the same weights as the
+    /// others.
+    fn linear(&self, out: &mut StepTime, bytes: f64, slow: f64, flops: f64, rate: &ProductRate) {
+        let traffic = slow * bytes / self.rates.weight_bw;
+        let compute = self.busiest_group_load() * flops / rate.reached.max(1.0);
+        // Blocks of many rows read their operands, weights included, several times.
+        out.traffic += (bytes / self.rates.peak_bw).max(OPERAND_TRAFFIC * flops / rate.peak);
         if traffic >= compute {
             out.weights += traffic;
             out.compute += self.overlap_loss * compute;

@@ -2,7 +2,7 @@
 
 use crate::parts::TimePart;
 
-/// Seconds of a step by cause; they sum to [`StepTime::total`].
+/// Seconds of a step by cause, which sum to [`StepTime::total`], and its memory traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepTime {
     /// Arithmetic of linear layers and attention.
@@ -21,10 +21,13 @@ pub struct StepTime {
     pub host: f64,
     /// Encoding images.
     pub images: f64,
+    /// Memory traffic of a rank, in seconds at the full bandwidth, whatever it overlaps with. It is not part of the total,
+    /// and does not include that of encoding images.
+    pub traffic: f64,
 }
 
 impl StepTime {
-    /// The parts in order of declaration.
+    /// The parts of the total in order of declaration.
     pub const PARTS: [TimePart; 8] = [
         TimePart::Compute,
         TimePart::Weights,
@@ -36,7 +39,7 @@ impl StepTime {
         TimePart::Images,
     ];
 
-    /// Values in order of declaration, s.
+    /// Values of [`StepTime::PARTS`], s.
     pub fn values(&self) -> [f64; 8] {
         [self.compute, self.weights, self.kv, self.activations, self.communication, self.launch, self.host, self.images]
     }
@@ -64,6 +67,7 @@ impl StepTime {
             launch: self.launch + factor * other.launch,
             host: self.host + factor * other.host,
             images: self.images + factor * other.images,
+            traffic: self.traffic + factor * other.traffic,
         }
     }
 

@@ -164,3 +164,44 @@ fn mean_ttft_of_a_burst_is_0_5_to_0_7_of_a_static_batch() {
     assert!((0.5..0.7).contains(&share), "{:?} {:?}", backlog.ttft, batch.ttft);
     assert!((backlog.e2e.mean / batch.e2e.mean - 1.0).abs() < 0.04, "{:?} {:?}", backlog.e2e, batch.e2e);
 }
+
+#[test]
+fn weights_are_read_whether_or_not_arithmetic_takes_longer() {
+    let input = ServingInput { osl: 200.0, isl: 200.0, ..base() };
+    let m = Machine::new(&input, &input.layout, &Constants::default());
+    let shape = &m.shape;
+    let weights = shape.projection_bytes + shape.mlp_bytes + shape.head_bytes;
+    let mut last = step::StepTime::default();
+    for drafts in 0..40 {
+        let verified = 1.0 + f64::from(drafts);
+        let now = m.step(&step::Tokens { decode: 32.0, context: 300.0, verified, ..step::Tokens::default() });
+        let bytes = now.traffic * input.accelerator.mem_bw;
+        let keys = 32.0 * 300.0 * shape.kv_bytes_token;
+        let activations = 32.0 * verified * shape.layers * shape.hidden * 2.0 * Constants::default().activation_passes;
+        let read = bytes / (weights + keys + activations);
+        // Blocks of more than about 800 rows would read their operands more than once.
+        assert!(if drafts < 20 { (read - 1.0).abs() < 1e-9 } else { read > 0.999 && read < 1.5 }, "{drafts}: {read}");
+        assert!(now.traffic >= last.traffic && now.traffic < now.total(), "{drafts}");
+        // The use of the bandwidth has no jump where arithmetic becomes the longer part.
+        if drafts > 0 {
+            let change = now.traffic / now.total() / (last.traffic / last.total());
+            assert!((0.9..1.1).contains(&change), "{drafts}: {change}");
+        }
+        last = now;
+    }
+    assert!(last.compute > 2.0 * last.weights, "{last:?}");
+}
+
+#[test]
+fn stages_read_their_weights_once_per_micro_batch() {
+    let layout = |pp| Layout { pp: Count::new(pp), ..Layout::default() };
+    let traffic = |pp, decode| {
+        let input = ServingInput { layout: layout(pp), ..base() };
+        let m = Machine::new(&input, &input.layout, &Constants::default());
+        m.step(&step::Tokens { decode, context: 1.0, ..step::Tokens::default() }).traffic
+    };
+    let whole = traffic(1, 1.0);
+    // A single sequence passes the stages one after another: each of them reads a quarter of the weights.
+    assert!((traffic(4, 1.0) / whole - 0.25).abs() < 0.01, "{}", traffic(4, 1.0) / whole);
+    assert!((traffic(4, 4.0) / whole - 1.0).abs() < 0.01, "{}", traffic(4, 4.0) / whole);
+}

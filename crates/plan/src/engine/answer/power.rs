@@ -14,6 +14,7 @@ use crate::estimate::{NodePower, Verdict};
 use crate::scenario::Scenario;
 use atlas_core::count::Count;
 use atlas_core::math;
+pub use atlas_perf::roofline::{FLOP_SHARE_AT_TDP, GEMM_TRAFFIC};
 use atlas_perf::serving::arithmetic::Arithmetic;
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::TrainingEstimate;
@@ -28,13 +29,6 @@ pub const ACTIVE_SHARE: f64 = 0.18;
 /// Additional power at full memory bandwidth, relative to design power: an HBM access costs 3.9 pJ/bit (O'Connor et
 /// al., MICRO 2017, table 1) and about as much again to cross the die, which at 3.35 TB/s is 210 of an H100's 700 W.
 pub const MEMORY_SHARE: f64 = 0.30;
-/// Share of the peak matrix rate at which large GEMMs reach the design power: the highest that they sustain, since
-/// power limits the clock there (measured matmul rates in the catalog, 0.6 to 0.8 of the peak).
-pub const FLOP_SHARE_AT_TDP: f64 = 0.70;
-/// Share of the memory bandwidth that a large GEMM uses. A wave of 132 tiles of 128 × 256 covers about 1,536 × 2,816
-/// outputs and, if its operands are shared through the cache, computes 1,000 FLOPs per byte read: 690 TFLOP/s of an
-/// H100 (0.7 of its peak) read 0.7 TB/s, 0.2 of its bandwidth; the outputs add the rest.
-pub const GEMM_TRAFFIC: f64 = 0.25;
 /// Additional power of arithmetic at the peak rate, relative to design power: the remainder where GEMMs reach the
 /// design power.
 pub const COMPUTE_SHARE: f64 = (1.0 - IDLE_SHARE - ACTIVE_SHARE - MEMORY_SHARE * GEMM_TRAFFIC) / FLOP_SHARE_AT_TDP;
@@ -104,8 +98,7 @@ impl DeviceUtilization {
         });
         let (decoding, prefilling) = ((1.0 - prefill_pool) * decoding, prefill_pool * out.prefill_busy);
         let active = decoding + prefilling;
-        let streaming = MAX_BANDWIDTH_SHARE * traffic(clock) * (out.time.weights + out.time.kv + out.time.activations)
-            + GEMM_TRAFFIC * clock * (out.time.compute + out.time.images);
+        let streaming = out.time.traffic + GEMM_TRAFFIC * clock * out.time.images;
         let memory = decoding * streaming / out.time.total().max(1e-12) + GEMM_TRAFFIC * clock * prefilling;
         let compute = Arithmetic::of(input, out).computed;
         DeviceUtilization { compute: compute.clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
