@@ -8,6 +8,7 @@ use super::input::{AllReduce, Layout, Load, ServingInput, Speculation, Stack};
 use super::launch::Launch;
 use super::rates::{Maturity, Rates, tile};
 use super::shape::{Shape, kv_ranks};
+use super::speculative;
 use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::constants::Constants;
 use crate::traits::ExpertProducts;
@@ -157,6 +158,11 @@ impl<'a> Machine<'a> {
     /// Pipeline stages.
     pub fn stages(&self) -> f64 {
         self.pp
+    }
+
+    /// Time per output token of the transfers from stage to stage, s.
+    pub fn stage_transfers(&self, input: &ServingInput) -> f64 {
+        self.pp * self.collectives.hop / speculative::tokens_per_step(&input.speculation)
     }
 
     /// Uses only the cores that are free during the exchange of prompt tokens.

@@ -1,8 +1,10 @@
 //! Bottlenecks, derived from the parts of a step.
 
 use crate::estimate::{Cause, Limits};
+use atlas_perf::constants::Constants;
+use atlas_perf::serving::ServingInput;
+use atlas_perf::serving::machine::Machine;
 use atlas_perf::serving::step::StepTime;
-use atlas_perf::serving::{Layout, ServingInput};
 use atlas_perf::training::{TimeBreakdown, TrainingInput};
 
 /// Bottlenecks of an optimizer step, of which `uneven` seconds are lost to slow nodes or failures. Communication is
@@ -28,10 +30,18 @@ pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown, uneven: f64) -> Lim
     ])
 }
 
-/// Bottlenecks of an output token.
-pub(super) fn serving(input: &ServingInput, layout: &Layout, domain: f64, t: &StepTime) -> Limits {
-    let spans = layout.replica().max(f64::from(layout.ep)) > domain || input.pools.is_some();
-    let (intra, inter) = if spans { (0.0, t.communication) } else { (t.communication, 0.0) };
+/// Bottlenecks of an output token, which separate pools generate in the decode pool. Communication is attributed to the
+/// slowest fabric that its group spans.
+pub(super) fn serving(input: &ServingInput, domain: f64, t: &StepTime, c: &Constants) -> Limits {
+    let layout = input.pools.map_or(input.layout, |pools| pools.decode);
+    let inter = if (layout.tp * layout.attention_dp).max(f64::from(layout.ep)) > domain {
+        t.communication
+    } else if layout.replica() > domain {
+        Machine::new(input, &layout, c).stage_transfers(input).min(t.communication)
+    } else {
+        0.0
+    };
+    let intra = t.communication - inter;
     Limits::of([
         (Cause::Compute, t.compute + t.images),
         (Cause::MemoryBandwidth, t.weights + t.kv + t.activations),

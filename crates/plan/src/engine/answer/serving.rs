@@ -288,7 +288,7 @@ pub(super) fn described(
         used = used.while_active(seen.busy);
     }
     let at_work = (input.accelerators() / devices).min(1.0);
-    let mut limits = limits::serving(input, &input.layout, domain, &out.time);
+    let mut limits = limits::serving(input, domain, &out.time, constants);
     let offered = match input.load {
         Load::Closed { concurrency, .. } => concurrency / input.layout.dp.max(Count::ONE),
         _ => out.batch,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::{estimate, notes};
-use crate::estimate::{Estimate, MemoryPart, MetricId, Serving, TimePart, Verdict};
+use crate::estimate::{Cause, Estimate, MemoryPart, MetricId, Serving, TimePart, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use crate::testing;
@@ -508,4 +508,24 @@ fn a_job_without_progress_names_the_checkpoint_interval_if_that_is_the_cause() {
     assert!(text.contains("fails every 90.00 min, but checkpoints are 10.00 h apart"), "{text}");
     let Verdict::NoProgress { best, .. } = verdict else { panic!("{verdict:?}") };
     assert!(best > 120.0 && best < 1800.0, "{best}");
+}
+
+#[test]
+fn communication_is_attributed_to_the_fabric_that_its_group_spans() {
+    for engine in [Engine::Analytical, Engine::Event] {
+        let of = |set: &[&str]| {
+            let base = ["concurrency=64", "prompt=1000", "generate=100"];
+            let (_, found) = answered(engine, ("h100-sxm-64", "llama3.1-70b-serve"), &[&base[..], set].concat());
+            let limits = found.detail.unwrap().limits;
+            (limits.share(Cause::IntraNode), limits.share(Cause::InterNode))
+        };
+        // The all-reduces of both pools stay inside a node.
+        let (inside, between) = of(&["tp=8", "prefill_accelerators=32"]);
+        assert!(inside > 0.05 && between == 0.0, "{engine:?}: {inside} {between}");
+        // Only the transfers between stages leave it.
+        let (inside, between) = of(&["tp=8", "pp=2", "dp=1"]);
+        assert!(between > 0.0 && inside > 10.0 * between, "{engine:?}: {inside} {between}");
+        let (inside, between) = of(&["tp=16", "dp=1"]);
+        assert!(inside == 0.0 && between > 0.05, "{engine:?}: {inside} {between}");
+    }
 }
