@@ -68,6 +68,11 @@ pub struct Shape {
     pub decode_pair_flops: f64,
     /// As `decode_pair_flops`, in prefill (latent attention multiplies in the expanded space).
     pub prefill_pair_flops: f64,
+    /// FLOPs on this rank of expanding the latent vector of an earlier key, over all layers of the stage. In prefill, the
+    /// vectors that earlier chunks or prompts have cached are expanded again for each chunk (vLLM's
+    /// `_compute_prefill_context`; SGLang's `_chunked_prefix_attn_mha` from 8,192 cached tokens on). Sparse attention
+    /// does not expand them.
+    pub expansion_flops: f64,
     /// Keys in the window of a sliding-window layer.
     pub window: f64,
     /// Share of the layers with a sliding window.
@@ -175,6 +180,12 @@ impl Shape {
             scan_vector_flops: of_mixers(Linear::vector_flops),
             decode_pair_flops: layers * decode_pair,
             prefill_pair_flops: layers * prefill_pair,
+            expansion_flops: match a.attention {
+                Attention::Latent { kv_rank, nope, value, direct: false, .. } if a.indexer.is_none() => {
+                    attention * 2.0 * kv_rank * (a.heads / tp) * (nope + value)
+                }
+                _ => 0.0,
+            },
             window,
             window_share: windowed,
             selected_keys: a.indexer.map(|indexer| f64::from(indexer.top_k)),

@@ -94,12 +94,16 @@ fn prefill_step(m: &Machine, input: &ServingInput, tokens: f64, requests: f64) -
 
 /// Tokens of a step that prefills `tokens` prompt tokens from `requests` requests.
 pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
+    let (fresh, chunk) = (fresh_prompt(input), largest_chunk(input).min(tokens));
+    let (prompts, chunks) = (tokens / fresh, fresh / chunk.max(1e-9));
+    let cached = (input.computed(input.isl) - fresh).max(0.0);
     Tokens {
         prefill: tokens,
         prefill_context: prompt_context(input),
-        prompts: tokens / fresh_prompt(input),
+        earlier: prompts * (chunks * cached + 0.5 * (chunks - 1.0) * fresh),
+        prompts,
         prefill_groups: requests.max(1.0),
-        chunk: largest_chunk(input).min(tokens),
+        chunk,
         ..Tokens::default()
     }
 }

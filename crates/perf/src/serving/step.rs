@@ -21,6 +21,8 @@ pub struct Tokens {
     pub prefill: f64,
     /// Mean number of keys that a prompt token attends to.
     pub prefill_context: f64,
+    /// Keys of earlier chunks and of cached prefixes, summed over the chunks of the step.
+    pub earlier: f64,
     /// Number of prompts that finish in this step and sample a token.
     pub prompts: f64,
     /// Tokens that each decoding sequence verifies, including its own (1 without speculation).
@@ -117,7 +119,13 @@ impl Machine<'_> {
         if !self.overlapped_half_batches || tokens < 2.0 * self.attention_dp {
             return batch;
         }
-        let half = Tokens { decode: 0.5 * t.decode, prefill: 0.5 * t.prefill, prompts: 0.5 * t.prompts, ..*t };
+        let half = Tokens {
+            decode: 0.5 * t.decode,
+            prefill: 0.5 * t.prefill,
+            earlier: 0.5 * t.earlier,
+            prompts: 0.5 * t.prompts,
+            ..*t
+        };
         let (one, issued) = if t.prefill > 0.0 {
             self.with_prompt_cores().micro_batch_step(&half)
         } else {
@@ -247,6 +255,9 @@ impl Machine<'_> {
             let pairs = prefill * s.keys_read(t.prefill_context) * s.prefill_pair_flops;
             own.compute += pairs / self.rates.attention;
             own.traffic += OPERAND_TRAFFIC * pairs / self.rates.peak_attention;
+            let expanded = busiest_group_share(t.earlier / prompt_cut, self.prompt_groups(t)) * s.expansion_flops;
+            own.compute += expanded / self.rates.dense.reached.max(1.0);
+            own.traffic += OPERAND_TRAFFIC * expanded / self.rates.dense.peak;
             own.compute += prefill * self.rates.scan_compute_seconds;
             own.activations += prefill * self.rates.scan_traffic_seconds;
             // Images are encoded on the first stage: once per prompt, regardless of the number of stages.

@@ -88,6 +88,8 @@ struct Sum {
     context: u64,
     prefill: u64,
     prefill_keys: f64,
+    /// Keys of earlier chunks, summed over the chunks.
+    earlier: f64,
     /// Tokens of the largest chunk of a prompt, and number of prompts whose last token is computed.
     chunk: u32,
     prompts: u32,
@@ -180,6 +182,7 @@ impl Replica {
             context: per(sum.context as f64, f64::from(sum.decode)),
             prefill: sum.prefill as f64,
             prefill_context: per(sum.prefill_keys, sum.prefill as f64),
+            earlier: sum.earlier,
             prompts: f64::from(sum.prompts),
             verified: f64::from(e.verified_tokens),
             prefill_groups: per(sum.prefill as f64, f64::from(busiest)),
@@ -373,6 +376,8 @@ impl Replica {
             sum.prefill += u64::from(tokens);
             sum.chunk = sum.chunk.max(tokens);
             sum.prefill_keys += f64::from(tokens) * (f64::from(r.computed) + 0.5 * f64::from(tokens));
+            let (chunks, start) = (f64::from(tokens.div_ceil(e.chunk.max(1))), f64::from(r.computed));
+            sum.earlier += chunks * start + 0.5 * (chunks - 1.0) * f64::from(tokens);
             sum.prompts += u32::from(r.computed + tokens == r.target);
         } else {
             sum.decode += 1;

@@ -205,3 +205,35 @@ fn stages_read_their_weights_once_per_micro_batch() {
     assert!((traffic(4, 1.0) / whole - 0.25).abs() < 0.01, "{}", traffic(4, 1.0) / whole);
     assert!((traffic(4, 4.0) / whole - 1.0).abs() < 0.01, "{}", traffic(4, 4.0) / whole);
 }
+
+#[test]
+fn latent_vectors_of_earlier_keys_are_expanded_again_for_each_chunk() {
+    let layout = Layout { tp: Count::new(8), ..Layout::default() };
+    let load = Load::PrefillOnly { batch: 1.0 };
+    let input = ServingInput { arch: Architecture::deepseek_v3(), layout, load, ..base() };
+    // 128 heads with keys and values of 128 from a vector of 512, in 61 layers.
+    let each = 61.0 * 2.0 * 512.0 * 128.0 * 256.0 / 8.0;
+    let m = |input: &ServingInput| Machine::new(input, &input.layout, &Constants::default());
+    assert_eq!(m(&input).shape.expansion_flops, each);
+    let expanded = |input: &ServingInput, earlier: f64| {
+        let found = steady_state::prefill(&m(input), input, 1.0).compute;
+        let mut machine = m(input);
+        machine.shape.expansion_flops = 0.0;
+        let without = steady_state::prefill(&machine, input, 1.0).compute;
+        let ratio = (found - without) * machine.rates.dense.reached / (each * earlier);
+        assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
+        found / without
+    };
+    // Cached keys, in one chunk.
+    let cached = ServingInput { isl: 8000.0, prefix_hit: 0.9, max_num_batched_tokens: 8192.0, ..input };
+    assert!(expanded(&cached, 7200.0) > 1.15);
+    // Three chunks after the first one, with one, two and three earlier ones.
+    let chunked = ServingInput { isl: 32_768.0, max_num_batched_tokens: 8192.0, ..input };
+    assert!(expanded(&chunked, 6.0 * 8192.0) < 1.05);
+    // Both: every chunk expands the cached keys as well.
+    let both = ServingInput { isl: 65_536.0, prefix_hit: 0.5, ..chunked };
+    expanded(&both, 6.0 * 8192.0 + 4.0 * 32_768.0);
+    // The selected keys of sparse attention stay compressed, as do those that heads attend to directly.
+    let sparse = Architecture { indexer: Some(INDEXER), ..input.arch };
+    assert_eq!(m(&ServingInput { arch: sparse, ..input }).shape.expansion_flops, 0.0);
+}

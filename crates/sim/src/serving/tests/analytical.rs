@@ -286,3 +286,24 @@ fn a_backlog_that_fills_the_memory_matches_the_closed_form() {
         }
     }
 }
+
+/// Chunks of latent attention expand the keys of earlier chunks and of the cached prefix again.
+#[test]
+fn chunks_of_latent_attention_match_the_closed_form() {
+    let latent = Attention::Latent {
+        q_rank: Some(Count::new(1536)),
+        kv_rank: Count::new(512),
+        nope: Count::new(128),
+        rope: Count::new(64),
+        value: Count::new(128),
+        direct: false,
+        output: None,
+    };
+    let arch = Architecture { attention: latent, heads: Count::new(128), ..llama_8b() };
+    for (isl, prefix_hit) in [(2000.0, 0.9), (16_000.0, 0.0), (64_000.0, 0.0), (64_000.0, 0.5)] {
+        let case = ServingInput { arch, isl, prefix_hit, osl: 50.0, ..closed(1.0) };
+        let theory = estimate(&case, &Constants::default());
+        let found = simulated(&Input::of(&case, &Constants::default(), 20));
+        near(&format!("{isl}, {prefix_hit}"), found.ttft.mean, theory.ttft.mean, 0.03);
+    }
+}
