@@ -143,7 +143,7 @@ impl Model {
         });
         let mut nvfp4 = false;
         let native_format = fields.text("native_format").and_then(|written| {
-            nvfp4 = Preset::named(&written).is_some_and(|preset| preset.nvfp4);
+            nvfp4 = Preset::named(&written).is_some_and(|preset| preset.nvfp4 == Some(true));
             let known = Format::named(&written);
             if known.is_none() {
                 let expected = format!("found \"{written}\", expected one of {}", Format::NAMES.join(", "));

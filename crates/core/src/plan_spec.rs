@@ -92,7 +92,7 @@ pub struct PlanSpec {
     pub format: Option<Format>,
     /// Whether `format` is NVFP4, whose block scales are 8-bit floating-point numbers rather than the powers of two of MX
     /// formats.
-    pub nvfp4: bool,
+    pub nvfp4: Option<bool>,
     /// `precision.experts`: format of expert weights, if it differs from the other weights.
     pub experts: Option<Format>,
     /// `precision.kv`: the format of the KV cache.

@@ -60,9 +60,9 @@ impl KnobValues for Knob {
             },
             // The format of the block scales is not part of the usual name.
             ValueType::Choice(_)
-                if self == Knob::Precision && Preset::named(text).is_some_and(|preset| preset.nvfp4) =>
+                if self == Knob::Precision && Preset::named(text).is_some_and(|preset| preset.nvfp4.is_some()) =>
             {
-                Ok(Setting::Choice("nvfp4".into()))
+                Ok(Setting::Choice(text.trim().to_ascii_lowercase().into()))
             }
             ValueType::Choice(_) if self == Knob::Precision && Preset::named(text).is_some() => {
                 Ok(Setting::Choice(canonical(text).to_ascii_lowercase().into()))

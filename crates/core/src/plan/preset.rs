@@ -11,8 +11,8 @@ pub struct Preset {
     pub compute: Option<Format>,
     /// Bits per weight including scales, for formats defined by their size.
     pub bits: Option<f64>,
-    /// Whether 4-bit floating-point weights are NVFP4.
-    pub nvfp4: bool,
+    /// Whether 4-bit floating-point weights are NVFP4 rather than MXFP4, if the name states it.
+    pub nvfp4: Option<bool>,
 }
 
 impl Preset {
@@ -24,14 +24,16 @@ impl Preset {
     #[must_use]
     pub fn named(name: &str) -> Option<Preset> {
         if let Some(bits) = stored_bits(name) {
-            return Some(Preset { weights: Format::Int4, compute: None, bits: Some(bits), nvfp4: false });
+            return Some(Preset { weights: Format::Int4, compute: None, bits: Some(bits), nvfp4: None });
         }
-        let (weights, compute) = match name.trim().to_ascii_lowercase().as_str() {
+        let name = name.trim().to_ascii_lowercase();
+        let (weights, compute) = match name.as_str() {
             "w8a16" => (Format::Fp8, Some(Format::Bf16)),
             "w4a8" => (Format::Int4, Some(Format::Fp8)),
-            _ => (Format::named(name.trim())?, None),
+            _ => (Format::named(&name)?, None),
         };
-        Some(Preset { weights, compute, bits: None, nvfp4: name.trim().eq_ignore_ascii_case("nvfp4") })
+        let nvfp4 = ["nvfp4", "mxfp4"].contains(&name.as_str()).then_some(name == "nvfp4");
+        Some(Preset { weights, compute, bits: None, nvfp4 })
     }
 }
 
@@ -48,8 +50,8 @@ mod tests {
         assert_eq!(of("w4a8"), Some((Format::Int4, Some(Format::Fp8), None)));
         assert_eq!(of("NVFP4"), Some((Format::Fp4, None, None)));
         assert_eq!(
-            ["nvfp4", "mxfp4", "fp4"].map(|name| Preset::named(name).is_some_and(|preset| preset.nvfp4)),
-            [true, false, false]
+            ["nvfp4", "mxfp4", "fp4"].map(|name| Preset::named(name).and_then(|preset| preset.nvfp4)),
+            [Some(true), Some(false), None]
         );
         assert_eq!(of("Q4_K_M"), Some((Format::Int4, None, Some(4.85))));
         assert_eq!(of("w3a3"), None);

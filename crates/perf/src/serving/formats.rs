@@ -16,13 +16,18 @@ pub struct Stated {
     pub experts: Option<Format>,
     /// Bits per weight including scales, if they differ from the format's default.
     pub bits: Option<f64>,
+    /// Whether 4-bit floating-point weights are NVFP4.
+    pub nvfp4: bool,
     /// Format of the GEMMs; `None`: the software's default for these weights.
     pub compute: Option<Format>,
     /// Format of the KV cache; `None`: the software's default for these weights.
     pub kv: Option<Format>,
 }
 
-/// Bytes of one stored weight, including block scales: 4-bit formats have one 8-bit scale per 16 or 32 weights.
+/// Bytes of one value in NVFP4, which has an 8-bit scale per 16 values (NVIDIA, *Introducing NVFP4*, 2025).
+const NVFP4_BYTES: f64 = 0.5 + 1.0 / 16.0;
+
+/// Bytes of one stored weight, including block scales: MXFP4 has an 8-bit scale per 32 weights.
 #[must_use]
 pub const fn stored_bytes(format: Format) -> f64 {
     match format {
@@ -145,9 +150,12 @@ pub fn supported_16_bit_format(acc: &Accelerator, weights: Format) -> Format {
 #[must_use]
 pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &ServingTraits) -> Formats {
     let stored = Precision::from(stated.weights);
+    let stored_bytes = |format| if format == Format::Fp4 && stated.nvfp4 { NVFP4_BYTES } else { stored_bytes(format) };
     let bytes = stated.bits.map_or(stored_bytes(stated.weights), |bits| bits / 8.0);
     let found = product(acc, stated.weights, bytes, stated.compute, t);
     let kv_bytes = match stated.kv {
+        // Software offers NVFP4 only.
+        Some(Format::Fp4) => NVFP4_BYTES,
         Some(kv) => stored_bytes(kv),
         None if t.quantized_kv == QuantizedKv::Fp8 && matches!(stored, Precision::Fp8 | Precision::Fp4) => 1.0,
         None => 2.0,
@@ -190,7 +198,7 @@ mod tests {
     use atlas_core::count::Count;
 
     fn stated(weights: Format) -> Stated {
-        Stated { weights, experts: None, bits: None, compute: None, kv: None }
+        Stated { weights, experts: None, bits: None, nvfp4: false, compute: None, kv: None }
     }
 
     fn with_fp8() -> Accelerator {
@@ -292,6 +300,19 @@ mod tests {
         // Other checkpoints keep embedding and output layer in 16 bit.
         let ends = 2.0 * 128_256.0 * arch.hidden * (2.0 - 4.85 / 8.0);
         assert!(((resident(&ServingTraits::default()) - whole) / ends - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nvfp4_has_twice_the_scales_of_mxfp4() {
+        let bytes = |nvfp4, experts| {
+            let arch = Architecture { experts: Count::new(8), top_k: Count::new(2), ..Architecture::default() };
+            let arch = if experts { arch } else { Architecture::default() };
+            let weights = if experts { Format::Fp8 } else { Format::Fp4 };
+            let requested = Stated { nvfp4, experts: experts.then_some(Format::Fp4), ..stated(weights) };
+            formats(&with_fp8(), &arch, &requested, &ServingTraits::default()).expert_bytes
+        };
+        assert_eq!([bytes(true, false), bytes(true, true)], [4.5 / 8.0; 2]);
+        assert_eq!([bytes(false, false), bytes(false, true)], [stored_bytes(Format::Fp4); 2]);
     }
 
     #[test]

@@ -356,8 +356,15 @@ impl Scenario {
             std::iter::once(&self.base).chain(&self.phases).map(|phase| self.image_tokens(phase)).collect();
         for (phase, image_tokens) in self.all_phases().zip(image_tokens) {
             let context = phase.shape.prompt + image_tokens + phase.shape.generate;
-            phase.serving_defaults = ServingDefaults::of(&traits, (&phase.plan, context), &machine, &model, native);
-            phase.serving_defaults.nvfp4 = if phase.plan.format.is_some() { phase.plan.nvfp4 } else { nvfp4 };
+            let stated = if phase.plan.format.is_some() { phase.plan.nvfp4 } else { native.map(|_| nvfp4) };
+            // Checkpoints are quantized for the device, unless the model is published in four bit.
+            let scaled = match native {
+                Some(atlas_core::plan::Format::Fp4) => nvfp4,
+                _ => machine.device.multiplies_nvfp4(),
+            };
+            let nvfp4 = stated.unwrap_or(scaled);
+            phase.serving_defaults =
+                ServingDefaults::of(&traits, (&phase.plan, context), &machine, &model, native, nvfp4);
         }
     }
 

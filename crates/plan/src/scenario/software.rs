@@ -251,13 +251,15 @@ impl ServingDefaults {
         }
     }
 
-    /// Defaults of the software on this machine for this model, whose published weights have format `native`.
+    /// Defaults of the software on this machine for this model, whose published weights have format `native`. Weights in
+    /// 4-bit floating point are NVFP4 if `nvfp4`.
     pub(super) fn of(
         t: &ServingTraits,
         phase: (&PlanSpec, f64),
         machine: &Machine,
         model: &Architecture,
         native: Option<Format>,
+        nvfp4: bool,
     ) -> ServingDefaults {
         let (plan, context) = phase;
         let drafts = plan.serving.draft_tokens.is_some_and(|tokens| tokens > 0.0);
@@ -266,11 +268,12 @@ impl ServingDefaults {
         let format = supported_16_bit_format(device, requested);
         let compute = plan.compute.map(|compute| supported_16_bit_format(device, compute));
         let experts = plan.experts;
-        let stated = Stated { weights: format, experts, bits: plan.weight_bits, compute, kv: plan.kv };
+        let stated = Stated { weights: format, experts, bits: plan.weight_bits, nvfp4, compute, kv: plan.kv };
         ServingDefaults {
             expert_products: expert_products(t, experts.unwrap_or(format)),
             substitute_for: (format != requested).then_some(requested),
             refused: supported(device, &stated, t).err(),
+            nvfp4,
             ..ServingDefaults::with(t, format, formats(device, model, &stated, t), context, drafts)
         }
     }

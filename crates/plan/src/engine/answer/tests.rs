@@ -529,3 +529,22 @@ fn communication_is_attributed_to_the_fabric_that_its_group_spans() {
         assert!(inside == 0.0 && between > 0.05, "{engine:?}: {inside} {between}");
     }
 }
+
+#[test]
+fn four_bit_weights_have_the_scales_of_their_checkpoints() {
+    let weights = |pair: (&str, &str), set: &[&str]| {
+        let (_, found) = answered(Engine::Analytical, pair, set);
+        found.detail.unwrap().memory.parts.part(MemoryPart::Weights)
+    };
+    let pair = ("b200-8", "llama3.1-70b-serve");
+    let of = |precision: &str| weights(pair, &["tp=1", "dp=8", precision]);
+    // 68.5 billion weights of layers at 4.5 bits, and 2.1 of embedding and output layer at 16.
+    assert!(near(of("precision=nvfp4"), 42.7e9, 0.005), "{}", of("precision=nvfp4"));
+    assert!(near(of("precision=mxfp4"), 40.5e9, 0.005), "{}", of("precision=mxfp4"));
+    // Checkpoints for these devices are NVFP4, except of models that are published in MXFP4.
+    assert_eq!(of("precision=fp4"), of("precision=nvfp4"));
+    let pair = ("b200-8", "gpt-oss-120b-serve");
+    assert_eq!(weights(pair, &["precision=fp4"]), weights(pair, &["precision=mxfp4"]));
+    let pair = ("mi355x-8", "llama3.1-70b-serve");
+    assert_eq!(weights(pair, &["precision=fp4"]), weights(pair, &["precision=mxfp4"]));
+}

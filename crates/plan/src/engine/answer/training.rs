@@ -162,7 +162,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
             out,
             devices,
         )
-        .or(|| refused_nvfp4(phase.plan.nvfp4, &input.accelerator))
+        .or(|| refused_nvfp4(phase.plan.nvfp4 == Some(true), &input.accelerator))
         .or(|| over_host_memory(scenario, &input))
         .or(|| answer.simulated.and_then(|_| more_slow_nodes_than_nodes(scenario, phase, &input)))
         .or(|| answer.simulated?.training.and_then(no_progress)),
