@@ -85,8 +85,8 @@ impl OneRank {
     /// A prompt, of which a share `hit` is cached, and its first token.
     fn prompt_seconds(&self, input: &ServingInput, hit: f64) -> f64 {
         let fresh = 1.0 - hit.clamp(0.0, 1.0);
-        let masked = if input.arch.causal { 0.5 * fresh * input.isl } else { 0.0 };
-        let attention = self.prompt_pair * self.shape.keys_read(input.isl - masked);
+        let span = if input.arch.causal { fresh * input.isl } else { 0.0 };
+        let attention = self.prompt_pair * self.shape.mean_keys_read(input.isl - 0.5 * span, span);
         fresh * (input.isl * (self.token + self.scan + attention) + self.images) + self.head
     }
 

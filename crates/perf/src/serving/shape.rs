@@ -222,6 +222,23 @@ impl Shape {
         self.window_share * self.window + (1.0 - self.window_share) * context
     }
 
+    /// Mean number of keys that queries at positions around `context` read, averaged over layers. The positions extend
+    /// evenly over `span` tokens.
+    pub fn mean_keys_read(&self, context: f64, span: f64) -> f64 {
+        let (first, last) = (context - 0.5 * span, context + 0.5 * span);
+        // Share of the positions beyond `most`, and the mean of min(position, most).
+        let within = |most: f64| {
+            let beyond = ((last - most) / span.max(1e-9)).clamp(0.0, 1.0);
+            let below = 0.5 * (1.0 - beyond) * (first + last.min(most));
+            (beyond, below + beyond * most)
+        };
+        if let Some(selected) = self.selected_keys {
+            let (beyond, keys) = within(selected);
+            return keys + INDEX_SHARE * beyond * 0.5 * (first.max(selected) + last);
+        }
+        self.window_share * within(self.window).1 + (1.0 - self.window_share) * context
+    }
+
     /// Number of keys cached for a sequence of `context` tokens, averaged over layers. A layer with an indexer keeps
     /// all keys, and those of the indexer.
     pub fn keys_cached(&self, context: f64, full_window_cache: bool) -> f64 {

@@ -63,6 +63,12 @@ fn prompt_context(input: &ServingInput) -> f64 {
     input.computed(input.isl) - masked
 }
 
+/// Number of tokens over which the numbers of keys of a prompt's tokens extend.
+fn prompt_span(input: &ServingInput) -> f64 {
+    let masked = input.arch.causal && input.compiled_batch.is_none();
+    if masked { fresh_prompt(input) } else { 0.0 }
+}
+
 /// Mean number of keys that a decoding sequence attends to.
 pub fn mean_context(input: &ServingInput) -> f64 {
     if input.compiled_batch.is_some() {
@@ -100,6 +106,7 @@ pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
     Tokens {
         prefill: tokens,
         prefill_context: prompt_context(input),
+        prefill_span: prompt_span(input),
         earlier: prompts * (chunks * cached + 0.5 * (chunks - 1.0) * fresh),
         prompts,
         prefill_groups: requests.max(1.0),

@@ -21,6 +21,8 @@ pub struct Tokens {
     pub prefill: f64,
     /// Mean number of keys that a prompt token attends to.
     pub prefill_context: f64,
+    /// Number of tokens over which the positions of a prompt's tokens extend.
+    pub prefill_span: f64,
     /// Keys of earlier chunks and of cached prefixes, summed over the chunks of the step.
     pub earlier: f64,
     /// Number of prompts that finish in this step and sample a token.
@@ -252,7 +254,7 @@ impl Machine<'_> {
             }
         }
         if prefill > 0.0 {
-            let pairs = prefill * s.keys_read(t.prefill_context) * s.prefill_pair_flops;
+            let pairs = prefill * s.mean_keys_read(t.prefill_context, t.prefill_span) * s.prefill_pair_flops;
             own.compute += pairs / self.rates.attention;
             own.traffic += OPERAND_TRAFFIC * pairs / self.rates.peak_attention;
             let expanded = busiest_group_share(t.earlier / prompt_cut, self.prompt_groups(t)) * s.expansion_flops;

@@ -221,8 +221,12 @@ impl Engine {
             }
             out.prefill *= compiled.padding;
             out.prefill_context *= compiled.padding;
+            out.prefill_span = 0.0;
         }
-        out.prefill_context *= self.seen;
+        if self.seen > 1.0 {
+            // Every token attends to the whole prompt.
+            (out.prefill_context, out.prefill_span) = (self.seen * out.prefill_context, 0.0);
+        }
         out
     }
 

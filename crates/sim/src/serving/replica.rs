@@ -88,6 +88,8 @@ struct Sum {
     context: u64,
     prefill: u64,
     prefill_keys: f64,
+    /// Tokens of the chunk of each prompt token, summed over the tokens.
+    prefill_span: f64,
     /// Keys of earlier chunks, summed over the chunks.
     earlier: f64,
     /// Tokens of the largest chunk of a prompt, and number of prompts whose last token is computed.
@@ -182,6 +184,7 @@ impl Replica {
             context: per(sum.context as f64, f64::from(sum.decode)),
             prefill: sum.prefill as f64,
             prefill_context: per(sum.prefill_keys, sum.prefill as f64),
+            prefill_span: per(sum.prefill_span, sum.prefill as f64),
             earlier: sum.earlier,
             prompts: f64::from(sum.prompts),
             verified: f64::from(e.verified_tokens),
@@ -376,6 +379,7 @@ impl Replica {
             sum.prefill += u64::from(tokens);
             sum.chunk = sum.chunk.max(tokens);
             sum.prefill_keys += f64::from(tokens) * (f64::from(r.computed) + 0.5 * f64::from(tokens));
+            sum.prefill_span += f64::from(tokens) * f64::from(tokens);
             let (chunks, start) = (f64::from(tokens.div_ceil(e.chunk.max(1))), f64::from(r.computed));
             sum.earlier += chunks * start + 0.5 * (chunks - 1.0) * f64::from(tokens);
             sum.prompts += u32::from(r.computed + tokens == r.target);

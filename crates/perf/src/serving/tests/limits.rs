@@ -237,3 +237,36 @@ fn latent_vectors_of_earlier_keys_are_expanded_again_for_each_chunk() {
     let sparse = Architecture { indexer: Some(INDEXER), ..input.arch };
     assert_eq!(m(&ServingInput { arch: sparse, ..input }).shape.expansion_flops, 0.0);
 }
+
+#[test]
+fn windows_of_a_prompt_are_averaged_over_its_positions() {
+    let shape = |arch: Architecture| Shape::new(&arch, &Formats::default(), &Layout::default());
+    // Mean of min(position, 4,096) over 8,192 positions.
+    let window = Some(Window { size: Count::new(4096), share: 1.0 });
+    let windowed = shape(Architecture { window, ..Architecture::default() });
+    assert_eq!(windowed.mean_keys_read(4096.0, 8192.0), 3072.0);
+    let sums = |shape: &Shape, first: u32, last: u32| {
+        (first..last).map(|at| shape.keys_read(f64::from(at) + 0.5)).sum::<f64>() / f64::from(last - first)
+    };
+    let mixed = Some(Window { size: Count::new(1000), share: 0.75 });
+    let mixed = shape(Architecture { window: mixed, ..Architecture::default() });
+    let sparse = shape(Architecture { indexer: Some(INDEXER), ..Architecture::deepseek_v3() });
+    for shape in [windowed, mixed, sparse, shape(Architecture::default())] {
+        for (first, last) in [(0, 500), (0, 3000), (500, 20_000), (5000, 9000)] {
+            let (found, sum) = (
+                shape.mean_keys_read(0.5 * f64::from(first + last), f64::from(last - first)),
+                sums(&shape, first, last),
+            );
+            assert!((found / sum - 1.0).abs() < 1e-6, "{first} to {last}: {found} {sum}");
+        }
+    }
+    // As in training.
+    let arch = Architecture { window, ..Architecture::default() };
+    assert_eq!(windowed.mean_keys_read(10_000.0, 20_000.0), arch.mean_context(20_000.0));
+    let time = |window| {
+        let arch = Architecture { window, ..Architecture::default() };
+        let input = ServingInput { arch, isl: 8192.0, load: Load::PrefillOnly { batch: 1.0 }, ..base() };
+        run(&input).time.compute
+    };
+    assert!(time(window) < 0.99 * time(Some(Window { size: Count::new(8192), share: 1.0 })));
+}

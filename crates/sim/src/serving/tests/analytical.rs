@@ -307,3 +307,15 @@ fn chunks_of_latent_attention_match_the_closed_form() {
         near(&format!("{isl}, {prefix_hit}"), found.ttft.mean, theory.ttft.mean, 0.03);
     }
 }
+
+/// Prompts that are longer than the window, in one chunk and in several.
+#[test]
+fn prompts_beyond_a_window_match_the_closed_form() {
+    let arch = Architecture { window: Some(Window { size: Count::new(4096), share: 1.0 }), ..llama_8b() };
+    for isl in [2000.0, 6000.0, 30_000.0] {
+        let case = ServingInput { arch, isl, osl: 50.0, ..closed(1.0) };
+        let theory = estimate(&case, &Constants::default());
+        let found = simulated(&Input::of(&case, &Constants::default(), 20));
+        near(&format!("{isl}"), found.ttft.mean, theory.ttft.mean, 0.02);
+    }
+}
