@@ -201,8 +201,10 @@ pub(super) fn pipeline_hop_seconds(i: &TrainingInput, f: &Fabric) -> (f64, f64) 
 pub(super) struct DataTraffic {
     /// Once per step, during the backward pass of the last micro-batch or the forward pass of the first.
     pub(super) per_step: f64,
-    /// Part of `per_step` for gathering the weights updated by sharded optimizers.
+    /// Part of `per_step` for gathering weights, needed by the first forward pass.
     pub(super) gather: f64,
+    /// Part of `gather` for the weights updated by sharded optimizers.
+    pub(super) update: f64,
     /// In every micro-batch, layer by layer: gradients (ZeRO-2), or gradients and weights (ZeRO-3).
     pub(super) per_micro: f64,
     /// Part of `per_micro` for gathering weights, half of it in each pass.
@@ -242,11 +244,13 @@ fn group_traffic(
             let gather = coll::all_gather(f, g, updated);
             out.per_step += coll::reduce_scatter(f, g, gradients) + gather;
             out.gather += gather;
+            out.update += gather;
         }
         Sharding::Zero2 => {
             let gather = coll::all_gather(f, g, updated);
             out.per_step += gather;
             out.gather += gather;
+            out.update += gather;
             // Only shards of the gradients are kept between micro-batches (arXiv 1910.02054, section 5.2), so each
             // micro-batch reduces its own.
             let scatter = coll::reduce_scatter(f, g, gradients);
@@ -270,7 +274,10 @@ fn group_traffic(
                     out.regather += 2.0 * gather;
                     out.per_micro += 2.0 * gather;
                 }
-                Reshard::OncePerStep => out.per_step += gather,
+                Reshard::OncePerStep => {
+                    out.per_step += gather;
+                    out.gather += gather;
+                }
             }
             if i.reduces_once() {
                 out.per_step += scatter;

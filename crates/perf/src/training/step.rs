@@ -116,12 +116,23 @@ fn shard_copies(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Accumu
     AccumulationTime { layer: seconds(of_layers) / layers, head: seconds(of_head) }
 }
 
-/// Exposed time of data-parallel communication. It overlaps with `once` seconds of computation per step and `micro`
-/// seconds per micro-batch.
-fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: comm::DataTraffic) -> f64 {
+/// Exposed time of data-parallel communication, s.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct ExposedData {
+    per_step: f64,
+    /// Forward and backward pass of every micro-batch.
+    per_micro: [f64; 2],
+}
+
+/// Computes the exposed time of data-parallel communication. In the forward and the backward pass, it overlaps with
+/// `once` seconds of computation per step and `micro` seconds per micro-batch: weights are gathered in both passes, but
+/// gradients exist only in the backward pass.
+fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [[f64; 2]; 2], t: comm::DataTraffic) -> ExposedData {
     let m = i.micro_batches();
+    let gathers = 0.5 * t.regather;
+    let per_micro = [gathers, t.per_micro - gathers];
     if !i.software.overlap_data {
-        return t.per_step + m * t.per_micro;
+        return ExposedData { per_step: t.per_step, per_micro };
     }
     let hidden = |traffic: f64, beside: f64| traffic.min(c.overlap_share * beside);
     let exposed = |traffic: f64, hidden: f64, slowdown: f64| traffic - hidden + slowdown * hidden;
@@ -129,13 +140,19 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: co
     let draining = if i.vpp > 1.0 { f64::from(i.pp).min(m) } else { 1.0 };
     // Fully sharded models share SMs and links with their own gathers. In other cases the traffic is low.
     let slowdown = if i.persistent_sharding() == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
-    // Gathered weights are exposed unless the software overlaps them with the next forward pass.
-    let waited = if i.software.overlap_parameters { 0.0 } else { t.gather };
-    let each = hidden(t.per_micro, micro);
-    // Traffic of a micro-batch uses the same computation.
-    let left = (once * draining - each / c.overlap_share.max(1e-9)).max(0.0);
-    let rest = t.per_step - waited;
-    waited + exposed(rest, hidden(rest, left), slowdown) + m * exposed(t.per_micro, each, c.overlap_slowdown)
+    // Updated weights are exposed unless the software overlaps their gathers with the next forward pass.
+    let waited = if i.software.overlap_parameters { 0.0 } else { t.update };
+    let per_step = [t.gather - waited, t.per_step - t.gather];
+    let mut out = ExposedData { per_step: waited, ..ExposedData::default() };
+    let passes = per_step.into_iter().zip(per_micro).zip(once.into_iter().zip(micro)).zip(&mut out.per_micro);
+    for (((per_step, per_micro), (once, micro)), exposed_micro) in passes {
+        let each = hidden(per_micro, micro);
+        *exposed_micro = exposed(per_micro, each, c.overlap_slowdown);
+        // Traffic of a micro-batch uses the same computation.
+        let left = (once * draining - each / c.overlap_share.max(1e-9)).max(0.0);
+        out.per_step += exposed(per_step, hidden(per_step, left), slowdown);
+    }
+    out
 }
 
 /// The resolved recomputation, and the resulting memory.
@@ -321,10 +338,15 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
         in_flight,
     };
     let bubble = pipeline::bubble(i, &pace);
-    // Weights are gathered during the first forward pass. Gradients are reduced during the pass that completes them.
+    let hosted = 1.0 + host / device.max(1e-12);
+    let images_ahead = if in_front { encoding.forward } else { 0.0 };
+    let ahead = hosted * (layers * forward + head.forward + images_ahead + 0.5 * transfer);
+    let micro = [ahead, device + host - ahead];
+    // With an optimizer per stage, the passes of input gradients have ended.
     let apart = i.pp > 1.0 && i.schedule.has_independent_optimizers();
-    let once = if apart { pace.first.forward + pace.first.weights + host } else { device + host };
-    let data = exposed_data(i, c, [once, device + host], comm::data(i, c, &f, &local));
+    let once = if apart { [first.forward, first.weights].map(|seconds| hosted * seconds) } else { micro };
+    let data = exposed_data(i, c, [once, micro], comm::data(i, c, &f, &local));
+    let data = data.per_step + m * data.per_micro.iter().sum::<f64>();
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
         attention: m * stage.attention,

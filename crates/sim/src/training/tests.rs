@@ -121,6 +121,33 @@ fn steps_on_uniform_hardware_match_the_closed_form() {
     println!("largest deviation {:.2} %", 100.0 * worst);
 }
 
+/// Replicas on eight nodes that reduce gradients in the only micro-batch.
+#[test]
+fn gradients_are_not_reduced_during_the_forward_pass() {
+    let system = TrainingInput {
+        accelerators: 64.0,
+        tp: Count::new(8),
+        dp: Count::new(8),
+        global: 16.0,
+        micro: 2.0,
+        seq: 4096.0,
+        sharding: Sharding::None,
+        sequence_parallel: true,
+        recompute: Recompute::Selective,
+        ..TrainingInput::default()
+    };
+    let exposed = |overlap_data| {
+        let software = Software { overlap_data, ..Software::default() };
+        estimate(&TrainingInput { software, ..system }, &Constants::default())
+    };
+    let (hidden, open) = (exposed(true), exposed(false));
+    let micro_batch = open.step_seconds - open.time.data_parallel - open.time.optimizer;
+    let saved = open.time.data_parallel - hidden.time.data_parallel;
+    assert!(saved > 0.0 && saved < 0.7 * Constants::default().overlap_share * micro_batch, "{saved} {micro_batch}");
+    let off = run_of(&system).step.mean / hidden.step_seconds - 1.0;
+    assert!(off.abs() < 0.07, "{off}");
+}
+
 #[test]
 fn program_times_sum_to_the_closed_form() {
     // Some mixtures are recomputed, with their exchanges.
