@@ -61,12 +61,29 @@ pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> 
     here * (roofline::memory_seconds(&i.accelerator, c, bytes) + flops / rate) + c.step_overhead
 }
 
-/// Time that offloading adds to a step, s. `micro` is the device's time for one micro-batch, with which transfers
+/// Time that offloading adds to a step, s.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct OffloadTime {
+    /// Once per step.
+    pub per_step: f64,
+    /// In every micro-batch, half of it in each pass.
+    pub per_micro: f64,
+}
+
+impl OffloadTime {
+    /// Time of a step of `micro_batches`.
+    #[must_use]
+    pub fn total(&self, micro_batches: f64) -> f64 {
+        self.per_step + micro_batches * self.per_micro
+    }
+}
+
+/// Time that offloading adds to a step. `micro` is the device's time for one micro-batch, with which transfers
 /// overlap. `activations` returns the bytes that one micro-batch keeps.
-pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl FnOnce() -> f64) -> f64 {
+pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl FnOnce() -> f64) -> OffloadTime {
     let o = &i.offload;
     if !o.any() {
-        return 0.0;
+        return OffloadTime::default();
     }
     let local = LocalParams::of(i);
     let owned = owned_weights(i, &local);
@@ -83,7 +100,8 @@ pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl
         o.weights.clamp(0.0, 1.0) / ranks * (2.0 * i.weight_bytes * local.total() + 2.0 * local.trained(i).total());
     let kept = o.activations.clamp(0.0, 1.0) * 2.0 * activations();
     let each = (streamed + kept) / link;
-    update + back + hide(each + out, micro) + (i.micro_batches() - 1.0) * hide(each, micro)
+    let per_micro = hide(each, micro);
+    OffloadTime { per_step: update + back + hide(each + out, micro) - per_micro, per_micro }
 }
 
 #[cfg(test)]

@@ -323,21 +323,6 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
         weights: output_layer.weights + each.head,
     };
     let (first, last) = (encoding.plus(&layer, first), ending.plus(&layer, last));
-    let pace = PipelineTimes {
-        first,
-        last,
-        end_stage_host_delay: [
-            host_excess(first.total() + transfer, of_first),
-            host_excess(last.total() + transfer, of_last),
-        ],
-        path: ending.plus(&layer, i.arch.depth() + i.mtp_layers).plus(&encoding, 1.0),
-        slowest: stage.total() + sums + layers * (tensor + context + expert) + encoded,
-        host,
-        hop,
-        hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
-        in_flight,
-    };
-    let bubble = pipeline::bubble(i, &pace);
     let hosted = 1.0 + host / device.max(1e-12);
     let images_ahead = if in_front { encoding.forward } else { 0.0 };
     let ahead = hosted * (layers * forward + head.forward + images_ahead + 0.5 * transfer);
@@ -346,7 +331,27 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let apart = i.pp > 1.0 && i.schedule.has_independent_optimizers();
     let once = if apart { [first.forward, first.weights].map(|seconds| hosted * seconds) } else { micro };
     let data = exposed_data(i, c, [once, micro], comm::data(i, c, &f, &local));
-    let data = data.per_step + m * data.per_micro.iter().sum::<f64>();
+    let [ahead, back] = data.per_micro;
+    let data = data.per_step + m * (ahead + back);
+    // Copies to the host continue while other exposed communication is waited for.
+    let offload = optimizer::offloaded(i, c, device + host + data / m, || memory::kept(i, plan));
+    // The first micro-batch meets these waits on every stage.
+    let waits = Pass { forward: ahead + 0.5 * offload.per_micro, input: back + 0.5 * offload.per_micro, weights: 0.0 };
+    let pace = PipelineTimes {
+        first: first.plus(&waits, 1.0),
+        last: last.plus(&waits, 1.0),
+        end_stage_host_delay: [
+            host_excess(first.total() + transfer, of_first),
+            host_excess(last.total() + transfer, of_last),
+        ],
+        path: ending.plus(&layer, i.arch.depth() + i.mtp_layers).plus(&encoding, 1.0).plus(&waits, f64::from(i.pp)),
+        slowest: stage.total() + sums + layers * (tensor + context + expert) + encoded + waits.total(),
+        host,
+        hop,
+        hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
+        in_flight,
+    };
+    let bubble = pipeline::bubble(i, &pace);
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
         attention: m * stage.attention,
@@ -360,8 +365,7 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
         pipeline_bubble: bubble,
         data_parallel: data + comm::shared_embedding(i, &f),
         optimizer: optimizer::seconds(i, c, &local),
-        // Copies to the host continue while other exposed communication is waited for.
-        offload: optimizer::offloaded(i, c, device + host + data / m, || memory::kept(i, plan)),
+        offload: offload.total(m),
         images: m * encoded,
     };
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);

@@ -107,6 +107,9 @@ fn steps_on_uniform_hardware_match_the_closed_form() {
                 ..pipelined()
             },
         ),
+        ("fully sharded stages", sharded_stages(true)),
+        ("fully sharded stages, nothing hidden", sharded_stages(false)),
+        ("fully sharded stages, interleaved", TrainingInput { vpp: Count::new(5), ..sharded_stages(false) }),
         ("all forward", TrainingInput { schedule: Schedule::AllForward, ..pipelined() }),
         ("zero bubble", TrainingInput { schedule: Schedule::ZeroBubble, ..pipelined() }),
     ];
@@ -212,6 +215,17 @@ fn schedule_bubbles_match_their_papers() {
     let least = 3.0 * one.forward.seconds / unit;
     let most = 3.0 * (one.forward.seconds + one.input.seconds - one.weights.seconds) / unit;
     assert!(zero < plain && zero > least - 1e-6 && zero < most + 2.0 * sent, "{least} {zero} {most}");
+}
+
+/// A pipeline whose stages gather and reduce in every micro-batch.
+fn sharded_stages(overlap_data: bool) -> TrainingInput {
+    TrainingInput {
+        sharding: Sharding::Zero3,
+        reshard: Some(Reshard::EveryMicroBatch),
+        software: Software { overlap_data, ..Software::default() },
+        global: 32.0,
+        ..pipelined()
+    }
 }
 
 fn mixture() -> Architecture {
