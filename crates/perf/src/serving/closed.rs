@@ -6,7 +6,7 @@ use super::input::ServingInput;
 use super::machine::Machine;
 use super::terms::Rate;
 use super::{ServingEstimate, cycle_itl, cycle_tpot, metrics_at_rate};
-use super::{latency, preemption, speculative, steady_state};
+use super::{latency, preemption, speculative, steady_state, waves};
 use crate::constants::Constants;
 use atlas_core::count::Count;
 
@@ -50,22 +50,30 @@ pub(super) fn closed(
     let waiting = if limited { 0.0 } else { waiting };
     let mut first = latency::closed_loop(input, c, m, &cycle, waiting);
     first.overhead += in_front;
+    if requests.is_finite() {
+        // The first requests find all places free. The others of the first turn wait for one wave, two and so on.
+        let begin = concurrency / requests;
+        let beyond = 0.5 * waiting / offered * (first.slot + first.slot.min(life));
+        first.slot = begin * beyond + (1.0 - begin) * first.slot;
+    }
     if input.osl <= 1.0 {
         // Requests whose prompts end in the same step are replaced together, and wait for all others.
         (first.queue, first.burst) = (0.0, (life - first.prefill).max(0.0));
     }
     let apart = if waiting > 0.0 { 0.0 } else { front.admission_delay() };
-    // At the end of the run the batch shrinks.
-    let drained = if requests.is_finite() {
-        let runs = (requests / replicas / batch).max(1.0);
-        runs / (runs + drain(input, m, &cycle))
-    } else {
-        1.0
-    };
-    let rate = if limited {
-        Rate::FrontEnd { busy, most: front.max_request_rate(), drained }
-    } else {
-        Rate::ClosedLoop { busy, sequences: batch, seconds: life, between: apart, drained }
+    let share = requests / (replicas * busy);
+    let turns = (share / batch).max(1.0);
+    let in_step = latency::stays_in_step(input);
+    // At the end of the run the batch shrinks, unless all requests end together.
+    let drained = if requests.is_finite() && !in_step { turns / (turns + drain(input, m, &cycle)) } else { 1.0 };
+    let rate = match (limited, in_step) {
+        (true, _) => Rate::FrontEnd { busy, most: front.max_request_rate(), drained },
+        (false, false) => Rate::ClosedLoop { busy, sequences: batch, seconds: life, between: apart, drained },
+        (false, true) => {
+            let again = if waiting > 0.0 { preemption::seconds_per_request(m, input, &cycle) } else { 0.0 };
+            let seconds = waves::run_time(m, input, share, batch).total() + share * again + turns * apart;
+            Rate::Run { requests: requests / replicas, seconds }
+        }
     };
     let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
     let mut out = metrics_at_rate(input, rate, running, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);

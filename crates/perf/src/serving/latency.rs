@@ -242,6 +242,17 @@ pub fn burst_share(input: &ServingInput, c: &Constants) -> f64 {
     (first_turn(input) + later_burst_share(input, c)).min(1.0)
 }
 
+/// Number of turns after which equal requests of a closed loop no longer start and end together. Without an end they
+/// would forever, but clients of real services come and go.
+pub const TURNS_IN_STEP: f64 = 4.0;
+
+/// Whether the requests of a closed loop start and end together until the run ends: equal ones, for a few turns.
+#[must_use]
+pub fn stays_in_step(input: &ServingInput) -> bool {
+    let equal = input.longest_output() <= 1.0;
+    matches!(input.load, Load::Closed { concurrency, requests } if equal && requests < TURNS_IN_STEP * concurrency)
+}
+
 /// Share of the first turn in a run, in which all requests arrive together.
 fn first_turn(input: &ServingInput) -> f64 {
     match input.load {
@@ -257,6 +268,9 @@ fn first_turn(input: &ServingInput) -> f64 {
 /// number of turns. If prefill runs in separate steps, all decoding sequences stall together, which takes longer. A load
 /// without an end has no bursts.
 pub fn later_burst_share(input: &ServingInput, c: &Constants) -> f64 {
+    if stays_in_step(input) {
+        return 1.0 - first_turn(input);
+    }
     let share = if input.chunked_prefill || input.pools.is_some() { c.burst_share } else { c.burst_share_separate };
     ((share / FITTED_FIRST_TURN - 1.0).max(0.0) * first_turn(input)).min(1.0)
 }

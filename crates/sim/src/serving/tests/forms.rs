@@ -55,6 +55,27 @@ fn a_finite_run_drains_as_in_the_closed_form() {
     }
 }
 
+/// Equal requests of a short run start together, end together and are replaced together.
+#[test]
+fn short_closed_runs_of_equal_requests_do_not_drain() {
+    for (isl, osl) in [(300.0, 300.0), (1000.0, 1000.0), (4000.0, 200.0)] {
+        for (concurrency, requests) in [(16.0, 16.0), (16.0, 48.0), (64.0, 64.0), (64.0, 128.0), (64.0, 150.0)] {
+            for (places, chunked_prefill) in [(256, true), (256, false), (32, true)] {
+                let load = Load::Closed { concurrency, requests };
+                let max_num_seqs = Some(Count::new(places));
+                let case = ServingInput { isl, osl, max_num_seqs, chunked_prefill, ..system(load) };
+                let theory = estimate(&case, &Constants::default());
+                let found = simulated(&Input::of(&case, &Constants::default(), 1));
+                let what = format!("{requests} of {isl} + {osl}, {concurrency} at once in {places}, {chunked_prefill}");
+                near(&what, found.requests_per_sec, theory.requests_per_sec, 0.02);
+                if !chunked_prefill || requests == concurrency {
+                    near(&format!("{what}, TTFT"), found.ttft.mean, theory.ttft.mean, 0.35);
+                }
+            }
+        }
+    }
+}
+
 /// Equal requests that arrive together run in waves, the last of which may be partially filled. If prefill takes most
 /// of a request's time, or the token budget limits the number of running requests below the number of slots, phases
 /// mix.
