@@ -1,13 +1,14 @@
 //! Batches of requests, and requests that are all queued at the start.
 
 use super::front_end::FrontEnd;
+use super::gaps::Gaps;
 use super::input::ServingInput;
 use super::latency::{FirstToken, Spread};
 use super::machine::Machine;
 use super::steady_state::Cycle;
 use super::terms::{Rate, TokenTime};
-use super::{ServingEstimate, cycle_itl, cycle_tpot, metrics_at_rate};
-use super::{emptying, latency, preemption, speculative, steady_state, waves};
+use super::{ServingEstimate, cycle_tpot, metrics_at_rate};
+use super::{emptying, itl, latency, preemption, steady_state, waves};
 use crate::constants::Constants;
 use atlas_core::math;
 
@@ -95,13 +96,14 @@ pub(super) fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: 
         first.slot = slot;
         first.burst = mean(begin.burst, 0.0);
         first.queue = mean(0.0, first.queue);
+        first.queue_even = mean(0.0, first.queue_even);
         first.prefill = mean(begin.prefill, first.prefill);
         // The prompts of the next batch delay the tokens of this one, except for the last batch.
         before = first.prefill + first.queue + full * begin.burst;
     }
     let tpot = cycle_tpot(input, &cycle, before);
     let mut out = metrics_at_rate(input, rate, limit, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
-    out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
+    out.itl = itl(input, &Gaps::closed(input, c, m, &cycle, true), &out.tpot);
     out
 }
 

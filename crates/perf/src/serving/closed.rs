@@ -2,11 +2,12 @@
 
 use super::backlog::drain;
 use super::front_end::FrontEnd;
+use super::gaps::Gaps;
 use super::input::ServingInput;
 use super::machine::Machine;
 use super::terms::Rate;
-use super::{ServingEstimate, cycle_itl, cycle_tpot, metrics_at_rate};
-use super::{latency, preemption, speculative, steady_state, waves};
+use super::{ServingEstimate, cycle_tpot, metrics_at_rate};
+use super::{itl, latency, preemption, steady_state, waves};
 use crate::constants::Constants;
 use atlas_core::count::Count;
 
@@ -58,7 +59,7 @@ pub(super) fn closed(
     }
     if input.osl <= 1.0 {
         // Requests whose prompts end in the same step are replaced together, and wait for all others.
-        (first.queue, first.burst) = (0.0, (life - first.prefill).max(0.0));
+        (first.queue, first.queue_even, first.burst) = (0.0, 0.0, (life - first.prefill).max(0.0));
     }
     let apart = if waiting > 0.0 { 0.0 } else { front.admission_delay() };
     let share = requests / (replicas * busy);
@@ -77,6 +78,6 @@ pub(super) fn closed(
     };
     let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
     let mut out = metrics_at_rate(input, rate, running, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
-    out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
+    out.itl = itl(input, &Gaps::closed(input, c, m, &cycle, waiting > 0.0), &out.tpot);
     out
 }

@@ -157,6 +157,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         slot: wait,
         slot_waits,
         queue,
+        queue_even: 0.0,
         burst,
         // The first token is handed out by the decode replica, once it has the KV cache.
         prefill: latency + transfer,

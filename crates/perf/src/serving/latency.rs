@@ -6,6 +6,7 @@
 
 use super::admission::balancing_steps;
 use super::front_end::FrontEnd;
+use super::gaps::Clump;
 use super::input::{Admission, Load, ServingInput};
 use super::machine::Machine;
 use super::queue;
@@ -88,6 +89,8 @@ pub struct FirstToken {
     pub slot_waits: f64,
     /// Waiting for a step boundary and for prefills ahead.
     pub queue: f64,
+    /// Part of `queue` that is distributed uniformly: the steps in flight, and prompts of the same steps.
+    pub queue_even: f64,
     /// Waiting because requests arrive in bursts.
     pub burst: f64,
     /// Own prefill, in steps shared with decoding sequences.
@@ -119,17 +122,18 @@ impl FirstToken {
     /// Parts of the 99th percentile; they sum to that of [`FirstToken::spread`].
     #[must_use]
     pub fn p99(&self) -> FirstToken {
-        let [even, random] = [
+        let [burst, queue] = [
             FirstToken { burst: self.burst, ..FirstToken::default() },
-            FirstToken { queue: self.queue, ..FirstToken::default() },
+            FirstToken { queue: self.queue, queue_even: self.queue_even, ..FirstToken::default() },
         ]
         .map(|part| part.spread().p99);
-        FirstToken { burst: even, queue: random, slot: self.slot_spread().p99, slot_waits: 0.0, ..*self }
+        FirstToken { burst, queue, queue_even: 0.0, slot: self.slot_spread().p99, slot_waits: 0.0, ..*self }
     }
 
     /// Mean and percentiles.
     pub fn spread(&self) -> Spread {
-        let others = Spread::of(self.prefill + self.overhead, self.burst, self.queue);
+        let (even, random) = (self.burst + self.queue_even, self.queue - self.queue_even);
+        let others = Spread::of(self.prefill + self.overhead, even, random);
         others.zip(self.slot_spread(), |others, slot| others + slot)
     }
 
@@ -160,27 +164,38 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
     // decoding sequence gains one token, however long the step takes. Utilization is therefore a share of steps.
     let others = (cycle.batch - 1.0).max(0.0);
     let steps = steady_state::decode_steps(input).max(1.0);
-    let random = if !input.chunked_prefill {
-        // No sequence ends during a prefill, so that a request finds one only if another sequence ended at most as many
-        // decode steps earlier as a request takes to be admitted.
-        let admission = FrontEnd::of(input, c).admission_delay() / cycle.decode_step.max(1e-12) + c.boundary_steps;
-        others / steps * admission.min(steps) * cycle.prefill
+    let more = (cycle.mixed_step - cycle.decode_step).max(0.0);
+    // Waits for prompts of other sequences, at random times, and those that are at most a step with prompts.
+    let (random, with_prompts) = if !input.chunked_prefill {
+        (0.0, Clump::of(input, c, cycle, others, waiting > 0.0).prompts_ahead() * cycle.prefill)
     } else if steady_state::prompts_in_parallel(m, input) > 1.0 {
         // Another attention group or micro-batch is free, but only after the steps ahead, which may have prompts.
-        c.boundary_steps * cycle.prefill_share * (cycle.mixed_step - cycle.decode_step)
+        (c.boundary_steps * cycle.prefill_share * more, 0.0)
     } else {
-        let service = chunks * cycle.mixed_step;
-        // Decode steps of a sequence per step with a chunk of its prompt.
-        let away = steps * (cycle.mixed_step - cycle.decode_step).max(0.0) / cycle.prefill.max(1e-12);
-        queue::closed_wait(others, service, away * service, c.variability)
+        // A step computes as many prompts as its token budget holds. Its time is the unit of time of the queue.
+        let most = steady_state::prompts_beside(m, input, cycle.batch);
+        let full_step = cycle.decode_step + most * cycle.prefill;
+        let service = 1.0 / most;
+        let sustained = steady_state::max_sustained_batch(m, input, cycle.batch);
+        // If the budget limits the batch, requests in front of it wait for the budget, too.
+        let beyond = if cycle.batch >= sustained * (1.0 - 1e-6) { waiting } else { 0.0 };
+        let wait = queue::closed_wait(others + beyond, service, steps, c.variability);
+        let wait = (wait - beyond * service).max(0.0) * full_step;
+        // Prompts of sequences that ended in the same step share a step with this one, if it holds several.
+        let same = (others / steps).min((most - 1.0).max(0.0)) * cycle.prefill;
+        // A request that replaces another finds a step in flight that may have prompts. One that waits does not.
+        let in_flight = if waiting > 0.0 { 0.0 } else { with_others * cycle.prefill_share * more };
+        (wait, same + in_flight)
     };
-    let random = random.min(others * cycle.prefill * 0.5);
+    let (random, with_prompts) =
+        (random.min(others * cycle.prefill * 0.5), with_prompts.min(others * cycle.prefill * 0.5));
     // The steps in flight must end first, and the scheduler runs ahead of the accelerator.
     let boundary = with_others * c.boundary_steps * cycle.decode_step;
     FirstToken {
         slot_waits: 0.0,
         slot: waiting * life / cycle.batch.max(1e-12),
-        queue: random + boundary,
+        queue: random + with_prompts + boundary,
+        queue_even: with_prompts + boundary,
         burst: 0.5 * others * burst_wait(input, c, m, cycle),
         prefill: own,
         overhead: FrontEnd::of(input, c).admission_delay()

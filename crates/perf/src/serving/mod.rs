@@ -14,6 +14,7 @@
 //! * `preemption` – prompts that are computed again because the KV cache is full
 //! * [`front_end`] – the cost of a request outside the steps
 //! * [`latency`], [`queue`] – the waiting times of a request
+//! * [`gaps`] – the time between two tokens
 //! * [`reuse`] – the share of a prompt that is found in a cache
 //! * `images` – the time of encoding images
 //! * [`exchange`] – the exchange of tokens between experts
@@ -33,6 +34,7 @@ mod fabric;
 pub mod formats;
 pub mod front_end;
 pub mod frontier;
+pub mod gaps;
 mod images;
 pub mod input;
 pub mod kv;
@@ -57,6 +59,7 @@ mod tests;
 
 use crate::constants::Constants;
 use atlas_core::count::Count;
+use gaps::Gaps;
 pub use input::{
     Admission, AllReduce, Conversations, Dispatch, ExpertSpread, Formats, Gathering, GraphCapture, HostOverlap,
     KernelLibrary, KvTier, Layout, Load, Pools, ServingInput, Speculation, Stack, StepInputs,
@@ -286,15 +289,8 @@ fn cycle_tpot(input: &ServingInput, cycle: &Cycle, before: f64) -> (TokenTime, S
     (token, Spread { mean, p50: mean, p95: mean * 1.1, p99: mean * 1.2 })
 }
 
-/// Time between tokens: over steps with decode only, and steps with a prompt chunk of another request.
-fn cycle_itl(cycle: &Cycle, tokens_per_step: f64) -> Spread {
-    let per = |t: f64| t / tokens_per_step.max(1.0);
-    let at = |q: f64| per(if cycle.prefill_share > 1.0 - q { cycle.mixed_step } else { cycle.decode_step });
-    let s = cycle.prefill_share;
-    Spread {
-        mean: per(s * cycle.mixed_step + (1.0 - s) * cycle.decode_step),
-        p50: at(0.5),
-        p95: at(0.95),
-        p99: at(0.99),
-    }
+/// Time between tokens of a sequence that decodes in `gaps` with the mean of `tpot`.
+fn itl(input: &ServingInput, gaps: &Gaps, tpot: &Spread) -> Spread {
+    let steps = (input.osl - 1.0).max(1.0) / steady_state::decode_steps(input).max(1e-9);
+    gaps.spread(tpot.mean * steps).map(|seconds| seconds / steps)
 }

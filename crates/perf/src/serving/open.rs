@@ -3,13 +3,14 @@
 use super::backlog::burst;
 use super::closed::closed;
 use super::front_end::FrontEnd;
+use super::gaps::Gaps;
 use super::input::ServingInput;
 use super::latency::Spread;
 use super::machine::Machine;
 use super::steady_state::{Cycle, decoding_at_rate, undisturbed_decoding};
 use super::terms::{Rate, TokenTime};
-use super::{Bottleneck, ServingEstimate, cycle_itl, metrics_at_rate};
-use super::{latency, preemption, queue, speculative, steady_state};
+use super::{Bottleneck, ServingEstimate, metrics_at_rate};
+use super::{itl, latency, preemption, queue, steady_state};
 use crate::constants::Constants;
 use atlas_core::count::Count;
 use atlas_core::math;
@@ -89,7 +90,7 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     } else {
         (queue::mean_wait(rate, cycle.prefill, 1.0, variability), c.boundary_steps * step.min(cycle.mixed_step))
     };
-    first.queue = wait + boundary * decoding.min(1.0);
+    (first.queue, first.queue_even) = (wait + boundary * decoding.min(1.0), 0.0);
     let life = cycle.time.total();
     first.slot = queue::mean_wait(rate, life, limit, variability);
     first.slot_waits = queue::busy_probability(rate * life / limit.max(1.0), limit);
@@ -114,7 +115,7 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     let batch = (rate * (mean * (input.osl - 1.0).max(0.0) + first.prefill)).min(limit);
     let time = cycle.time.scaled(1.0 / input.osl.max(1.0));
     let mut out = metrics_at_rate(input, Rate::Arrivals(rate), batch, time, first, tpot);
-    out.itl = cycle_itl(&cycle, speculative::tokens_per_step(&input.speculation));
+    out.itl = itl(input, &Gaps::open(input, m, &cycle, rate, limit), &out.tpot);
     out.capacity_requests_per_sec = most;
     out.bottleneck = Bottleneck::Load;
     out

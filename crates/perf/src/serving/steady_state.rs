@@ -156,6 +156,14 @@ pub fn max_sustained_batch(m: &Machine, input: &ServingInput, requests: f64) -> 
     prompt_token_budget(m, input, requests) * (steps + 1.0) / (fresh_prompt(input) + scheduled_tokens(input) * steps)
 }
 
+/// Number of prompts that the token budget of a step holds beside `batch` sequences that decode; below 1 if a prompt takes
+/// several steps.
+pub fn prompts_beside(m: &Machine, input: &ServingInput, batch: f64) -> f64 {
+    let steps = decode_steps(input);
+    let decoding = if input.chunked_prefill { batch * scheduled_tokens(input) * steps / (steps + 1.0) } else { 0.0 };
+    (prompt_token_budget(m, input, batch) - decoding).max(1.0) / fresh_prompt(input)
+}
+
 /// Tokens of a decoding sequence in a step, including drafted ones.
 fn tokens_per_decode_step(input: &ServingInput) -> f64 {
     1.0 + input.speculation.tokens

@@ -100,7 +100,7 @@ impl Reported<'_> {
         let first = self.out.first_token.p99();
         let parts = [
             (FirstTokenPart::Slot, first.slot, "wait for a free batch slot"),
-            (FirstTokenPart::Queue, first.queue, "exponential distribution of the queueing time"),
+            (FirstTokenPart::Queue, first.queue, "prompts ahead: exponential, steps in flight: uniform"),
             (FirstTokenPart::Burst, first.burst, "uniform distribution of the wait in a burst"),
             (FirstTokenPart::Prefill, first.prefill, "prefill of the request itself"),
             (FirstTokenPart::Overhead, first.overhead, "accepting, tokenizing and the first response"),
@@ -215,7 +215,7 @@ impl Reported<'_> {
     pub(super) fn whole_request(&self, at: fn(Spread) -> f64, what: &'static str, value: f64) -> Term {
         let term = |symbol: &'static str, name: String, value: f64, mean: Term| {
             Term::input(symbol, name, "ms", value)
-                .from(Origin::Engine("from its distribution: queueing exponential, bursts uniform, prefill constant"))
+                .from(Origin::Engine("from its distribution: queueing exponential, steps in flight and bursts uniform, prefill constant"))
                 .depending_on(vec![mean])
         };
         let (ttft, tpot) = (self.serving.ttft_ms, self.serving.tpot_ms);

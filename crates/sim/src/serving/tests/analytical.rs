@@ -260,6 +260,40 @@ fn prompts_of_attention_groups_match_the_closed_form() {
     }
 }
 
+/// Short outputs of many concurrent requests: most steps have prompts. Whole prompts are computed in a few long gaps.
+#[test]
+fn gaps_between_tokens_match_the_closed_form() {
+    for (concurrency, isl, osl) in [
+        (64.0, 2000.0, 50.0),
+        (64.0, 4000.0, 100.0),
+        (64.0, 1000.0, 20.0),
+        (32.0, 1000.0, 10.0),
+        (16.0, 1000.0, 300.0),
+        (4.0, 1000.0, 10.0),
+        (64.0, 4000.0, 20.0),
+        (128.0, 4000.0, 20.0),
+        (32.0, 1000.0, 40.0),
+    ] {
+        for chunked_prefill in [true, false] {
+            let case = ServingInput { chunked_prefill, isl, osl, osl_spread: 2.0, ..closed(concurrency) };
+            let theory = estimate(&case, &Constants::default());
+            let requests = (3000.0f64).max(20.0 * concurrency) as u32;
+            let mut input = Input::of(&case, &Constants::default(), requests);
+            input.warm_up = requests / 3;
+            input.lengths.osl = Distribution::Bounded { mean: case.osl, most: 2.0 * case.osl };
+            let found = simulated(&input);
+            let name = format!("{concurrency}, {isl} + {osl}, {chunked_prefill}");
+            near(&format!("{name}, rate"), found.requests_per_sec, theory.requests_per_sec, 0.08);
+            near(&format!("{name}, TTFT"), found.ttft.mean, theory.ttft.mean, 0.22);
+            near(&format!("{name}, TTFT p99"), found.ttft.p99, theory.ttft.p99, 0.65);
+            near(&format!("{name}, TPOT"), found.tpot.mean, theory.tpot.mean, 0.15);
+            near(&format!("{name}, p95"), found.itl.p95, theory.itl.p95, 0.42);
+            near(&format!("{name}, p99"), found.itl.p99, theory.itl.p99, 0.42);
+            near(&format!("{name}, mean"), theory.itl.mean, theory.tpot.mean, 1e-9);
+        }
+    }
+}
+
 /// Between the ends of two sequences, the others grow by an output, for which prompts are evicted and computed again.
 #[test]
 fn a_backlog_that_fills_the_memory_matches_the_closed_form() {
