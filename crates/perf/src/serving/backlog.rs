@@ -26,24 +26,41 @@ pub(super) fn batch_run(
     // With fewer requests than replicas some replicas are idle: a share below 1 means one sequence on some of the
     // replicas.
     let batch = share.max(1.0);
-    // Equal requests end together, so a batch that does not fit in memory runs in whole turns.
-    let turns = (batch / limit).max(1.0).ceil();
-    let at_once = batch / turns;
-    let prefill = steady_state::prefill(m, input, at_once);
-    let (decode, life) = emptying::drain_unreplaced_batch(m, input, at_once);
-    let total = prefill.add(&decode, 1.0).scaled(turns);
-    let seconds = total.total();
-    let first = if as_computed {
-        first_tokens_of_batch(input, m, at_once, prefill.total())
-    } else {
-        FirstToken { prefill: prefill.total(), ..FirstToken::default() }
+    // Equal requests end together, so a batch that does not fit in memory runs in whole turns, of which the last one may
+    // be smaller.
+    let most = if batch <= limit { batch } else { limit.floor().max(1.0) };
+    let turns = (batch / most + 1e-9).floor();
+    let rest = (batch - turns * most).max(0.0);
+    let rest = if rest > 1e-6 { rest } else { 0.0 };
+    let first_of = |at_once: f64, prefill: f64| match as_computed {
+        true => first_tokens_of_batch(input, m, at_once, prefill),
+        false => FirstToken { prefill, ..FirstToken::default() },
     };
-    let late = prefill.total() - first.total();
+    let turn = |at_once: f64| {
+        let prefill = steady_state::prefill(m, input, at_once);
+        let (decode, life) = emptying::drain_unreplaced_batch(m, input, at_once);
+        (prefill.add(&decode, 1.0), first_of(at_once, prefill.total()), prefill.total() + life)
+    };
+    let (full, mut first, mut end) = turn(most);
+    let mut total = full.scaled(turns);
+    if rest > 0.0 {
+        let (time, last, last_end) = turn(rest);
+        total = total.add(&time, 1.0);
+        let mean = |full: f64, last: f64| (full * turns * most + last * rest) / batch;
+        first.prefill = mean(first.prefill, last.prefill);
+        first.burst = mean(first.burst, last.burst);
+        end = mean(end, last_end);
+    }
+    // Each turn waits for those before.
+    first.slot = full.total() * turns * (0.5 * (turns - 1.0) * most + rest) / batch;
+    first.slot_even = first.slot;
+    let seconds = total.total();
+    let decoding = end - first.prefill - first.burst;
     let first = FirstToken { overhead: FrontEnd::of(input, c).admission_delay(), ..first };
-    let token = TokenTime::SequenceDuration { seconds: life + late, before: 0.0, tokens: (input.osl - 1.0).max(1.0) };
+    let token = TokenTime::SequenceDuration { seconds: decoding, before: 0.0, tokens: (input.osl - 1.0).max(1.0) };
     let tpot = (token, Spread::of(token.seconds(), 0.0, 0.0));
     let rate = Rate::turnover(share, seconds);
-    metrics_at_rate(input, rate, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, tpot)
+    metrics_at_rate(input, rate, most, total.scaled(1.0 / input.osl.max(1.0)), first, tpot)
 }
 
 /// First tokens of `batch` prompts that are computed one after another in `seconds`: each in its own step, after half of
@@ -93,7 +110,7 @@ pub(super) fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: 
         let full = (limit / requests).min(1.0);
         let together = if equal { 1.0 } else { full };
         let mean = |begin: f64, later: f64| together * begin + (1.0 - together) * later;
-        first.slot = slot;
+        (first.slot, first.slot_even) = (slot, slot);
         first.burst = mean(begin.burst, 0.0);
         first.queue = mean(0.0, first.queue);
         first.queue_even = mean(0.0, first.queue_even);

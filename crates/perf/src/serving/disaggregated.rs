@@ -121,7 +121,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let life = steps * step.total();
     // Clients that hold requests back turn arrivals above the rate of a closed loop into a closed loop.
     let random = open_rate.is_finite() && (input.max_in_flight.is_infinite() || open_rate < closed_rate);
-    let (mut queue, mut burst, mut slot_waits) = (0.0, 0.0, 0.0);
+    let (mut queue, mut burst, mut slot_waits, mut slot_even) = (0.0, 0.0, 0.0, 0.0);
     if random {
         // Two stations in series: one queue for the prefill replicas, and one for the places of the decode replicas
         // (DistServe, section 3.1). Poisson arrivals are not correlated: there are no bursts.
@@ -145,6 +145,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         (latency, burst) = (first.prefill, first.burst);
         let (places, beyond) = (limit * workers, (requests - limit * workers).max(0.0));
         wait = 0.5 * beyond * beyond / requests * (life / places - service / servers).max(0.0);
+        slot_even = wait;
         let seconds = whole.max(requests / links.per_second()).max(latency + beyond / places * life) + transfer + life;
         rate = Rate::Run { requests, seconds };
     } else if matches!(input.load, Load::Burst { .. }) {
@@ -156,6 +157,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let first = FirstToken {
         slot: wait,
         slot_waits,
+        slot_even,
         queue,
         queue_even: 0.0,
         burst,

@@ -87,6 +87,8 @@ pub struct FirstToken {
     /// Share of the requests that wait for a slot, for exponential times, if requests arrive at random; 0 if all wait for
     /// `slot`.
     pub slot_waits: f64,
+    /// Part of `slot` that is distributed uniformly, if all requests are queued at the start.
+    pub slot_even: f64,
     /// Waiting for a step boundary and for prefills ahead.
     pub queue: f64,
     /// Part of `queue` that is distributed uniformly: the steps in flight, and prompts of the same steps.
@@ -127,7 +129,15 @@ impl FirstToken {
             FirstToken { queue: self.queue, queue_even: self.queue_even, ..FirstToken::default() },
         ]
         .map(|part| part.spread().p99);
-        FirstToken { burst, queue, queue_even: 0.0, slot: self.slot_spread().p99, slot_waits: 0.0, ..*self }
+        FirstToken {
+            burst,
+            queue,
+            queue_even: 0.0,
+            slot: self.slot_spread().p99,
+            slot_waits: 0.0,
+            slot_even: 0.0,
+            ..*self
+        }
     }
 
     /// Mean and percentiles.
@@ -142,7 +152,7 @@ impl FirstToken {
     fn slot_spread(&self) -> Spread {
         let waits = self.slot_waits;
         if waits <= 0.0 || !self.slot.is_finite() {
-            return Spread::of(self.slot, 0.0, 0.0);
+            return Spread::of(self.slot - self.slot_even, self.slot_even, 0.0);
         }
         let at = |beyond: f64| self.slot / waits * math::ln(waits / beyond).max(0.0);
         Spread { mean: self.slot, p50: at(0.5), p95: at(0.05), p99: at(0.01) }
@@ -193,6 +203,7 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
     let boundary = with_others * c.boundary_steps * cycle.decode_step;
     FirstToken {
         slot_waits: 0.0,
+        slot_even: 0.0,
         slot: waiting * life / cycle.batch.max(1e-12),
         queue: random + with_prompts + boundary,
         queue_even: with_prompts + boundary,

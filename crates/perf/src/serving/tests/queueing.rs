@@ -245,3 +245,20 @@ fn endless_closed_loops_have_no_bursts() {
         assert!((0.08..0.12).contains(&(hundred / ten)), "{ten} {hundred}");
     }
 }
+
+/// A static batch above the limit runs in turns, each of which waits for those before.
+#[test]
+fn later_turns_of_a_static_batch_wait_for_earlier_ones() {
+    let of = |batch| run(&ServingInput { max_num_seqs: Some(Count::new(100)), load: Load::Static { batch }, ..base() });
+    let (one, three) = (of(100.0), of(300.0));
+    let turn = 100.0 / one.requests_per_sec;
+    assert!((three.requests_per_sec / one.requests_per_sec - 1.0).abs() < 1e-9);
+    assert!((three.ttft.mean - one.ttft.mean - turn).abs() < 1e-9 * turn, "{} {turn}", three.ttft.mean);
+    assert!(three.ttft.p99 > three.ttft.mean + 0.9 * turn);
+    assert!((three.tpot.mean / one.tpot.mean - 1.0).abs() < 1e-9);
+    // The last turn may be nearly empty.
+    let more = of(102.0);
+    let last = 102.0 / more.requests_per_sec - turn;
+    assert!(last > 0.1 * turn && last < 0.7 * turn, "{last} {turn}");
+    assert!((more.tpot.mean / one.tpot.mean - 1.0).abs() < 0.02);
+}

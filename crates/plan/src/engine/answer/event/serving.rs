@@ -426,6 +426,7 @@ impl Mean {
             first_token: FirstToken {
                 slot: first.slot * by,
                 slot_waits: 0.0,
+                slot_even: 0.0,
                 queue_even: 0.0,
                 queue: first.queue * by,
                 burst: 0.0,
