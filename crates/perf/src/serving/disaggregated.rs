@@ -169,10 +169,22 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     };
     let token = TokenTime::Steps { steps, seconds: step.total(), tokens: (input.osl - 1.0).max(1.0) };
     let tpot = token.seconds();
-    let spread = Spread { mean: tpot, p50: tpot, p95: 1.1 * tpot, p99: 1.2 * tpot };
     // By Little's law, also below one sequence.
     let running = if at_once(input).is_some() { batch } else { (rate.per_second() * life / workers).min(batch) };
+    // No prompt interrupts a decode pool, so that only the number of sequences varies. Random arrivals make it a Poisson
+    // number, which routing divides evenly between the replicas. Of the variance, two thirds remain in the mean over the
+    // life of a request, in which one generation of sequences replaces another.
+    let deviation = if random { (running / workers).sqrt() } else { 0.0 };
+    let slower = step_at((batch + deviation).min(limit)).total() / step.total().max(1e-12) - 1.0;
+    let varied = |share: f64| {
+        let at = |deviations: f64| tpot * (1.0 + deviations * share * slower);
+        Spread { mean: tpot, p50: tpot, p95: at(1.645), p99: at(2.326) }
+    };
+    let spread = varied((2.0f64 / 3.0).sqrt());
     let mut out = metrics_at_rate(input, rate, running, step, first, (token, spread));
+    if out.token_time != TokenTime::None {
+        out.itl = varied(1.0);
+    }
     // Prompts of different attention groups and stages share a replica's time.
     out.prefill_busy = (out.requests_per_sec * in_prefill / servers).min(1.0);
     out.max_concurrency = capacity.sequences;

@@ -246,6 +246,17 @@ fn endless_closed_loops_have_no_bursts() {
     }
 }
 
+/// No prompt interrupts a pool that only decodes.
+#[test]
+fn only_the_number_of_sequences_varies_the_steps_of_a_decode_pool() {
+    let split = ServingInput { pools: pools_of((1, 2), (1, 2)), ..base() };
+    let closed = run(&ServingInput { load: Load::Closed { concurrency: 64.0, requests: f64::INFINITY }, ..split });
+    assert_eq!((closed.tpot.p99, closed.itl.p99), (closed.tpot.mean, closed.itl.mean));
+    let open = run(&ServingInput { load: Load::Open { rate: 5.0 }, ..split });
+    let (tpot, itl) = (open.tpot.p99 / open.tpot.mean, open.itl.p99 / open.itl.mean);
+    assert!(1.0 < tpot && tpot < itl && itl < 1.2, "{tpot} {itl}");
+}
+
 /// A static batch above the limit runs in turns, each of which waits for those before.
 #[test]
 fn later_turns_of_a_static_batch_wait_for_earlier_ones() {

@@ -126,6 +126,30 @@ fn pools_of_short_prompts_and_slow_links_match_the_closed_form() {
     }
 }
 
+/// The number of sequences of a decode pool varies with random arrivals, and with it the time of a step.
+#[test]
+fn percentiles_of_a_decode_pool_match_the_closed_form() {
+    for (dp, share) in [(1, 0.3), (1, 0.7), (4, 0.5)] {
+        let layout = |dp| Layout { dp: Count::new(dp), ..Layout::default() };
+        let pools = Some(Pools { prefill: layout(2 * dp), decode: layout(dp) });
+        let base = ServingInput { pools, max_num_seqs: Some(Count::new(64)), ..closed(1.0) };
+        let of = |rate| ServingInput { load: Load::Open { rate }, ..base };
+        let case = of(share * estimate(&of(0.1), &Constants::default()).capacity_requests_per_sec);
+        let theory = estimate(&case, &Constants::default());
+        let mut input = Input::of(&case, &Constants::default(), 3_000);
+        input.warm_up = 1_000;
+        let found = simulated(&input);
+        for (what, found, theory) in [("TPOT", found.tpot, theory.tpot), ("ITL", found.itl, theory.itl)] {
+            let ratios = |mean: f64, p95: f64, p99: f64| [p95 / mean, p99 / mean];
+            println!("{dp}, {share}, {what}: {theory:?} {found:?}");
+            let expected = ratios(theory.mean, theory.p95, theory.p99);
+            for (found, expected) in ratios(found.mean, found.p95, found.p99).into_iter().zip(expected) {
+                near(what, found, expected, 0.04);
+            }
+        }
+    }
+}
+
 /// Requests in flight = rate x time in the system, also if the front end is the bottleneck.
 #[test]
 fn littles_law_holds_in_a_closed_loop() {
