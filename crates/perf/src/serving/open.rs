@@ -102,15 +102,24 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     let decoding_alone = undisturbed_decoding(&cycle);
     let most_behind = (limit.max(1.0) / rate * idle - decoding_alone).max(0.0) / cycle.prefill.max(1e-12);
     let behind = behind.min(most_behind);
+    let tokens = (input.osl - 1.0).max(1.0);
+    let behind_seconds = behind * cycle.prefill;
+    let interruptions = (decoding_alone + behind_seconds) / idle - decoding_alone;
+    let longest = longest_interruptions(input, m, &cycle);
+    // The mean of an exponential time that ends at the longest one.
+    let before_end = longest / interruptions.max(1e-12);
+    let before_end = before_end * (1.0 - math::exp(-1.0 / before_end.max(1e-12)));
     let token = TokenTime::Interrupted {
         decoding: decoding_alone,
-        behind: behind * cycle.prefill,
+        behind: behind_seconds,
         interrupted: 1.0 - idle,
-        tokens: (input.osl - 1.0).max(1.0),
+        before_end: if longest.is_finite() && before_end < 1.0 - 1e-9 { before_end } else { 1.0 },
+        tokens,
     };
     let mean = token.seconds();
-    let deviation = decoding_deviation(&cycle, rate, behind, wait) / (input.osl - 1.0).max(1.0);
-    let at = |scale: f64, deviations: f64| (scale * mean).max(mean + deviations * deviation);
+    let deviation = decoding_deviation(&cycle, rate, behind, wait) / tokens;
+    let slowest = ((decoding_alone + longest) / tokens).max(mean);
+    let at = |scale: f64, deviations: f64| (scale * mean).max(mean + deviations * deviation).min(slowest);
     let tpot = (token, Spread { mean, p50: mean, p95: at(1.1, 1.645), p99: at(1.2, 2.326) });
     let batch = (rate * (mean * (input.osl - 1.0).max(0.0) + first.prefill)).min(limit);
     let time = cycle.time.scaled(1.0 / input.osl.max(1.0));
@@ -119,6 +128,14 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     out.capacity_requests_per_sec = most;
     out.bottleneck = Bottleneck::Load;
     out
+}
+
+/// Longest time by which prompts delay an output: each step of a sequence computes at most the prompts of its token budget.
+fn longest_interruptions(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
+    if !input.chunked_prefill {
+        return f64::INFINITY;
+    }
+    steady_state::decode_steps(input) * steady_state::prompts_beside(m, input, cycle.batch) * cycle.prefill
 }
 
 /// Time until a request is taken in if `boundary` steps are ahead of it, half of which is the step in flight. Prompts

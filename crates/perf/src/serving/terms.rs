@@ -99,7 +99,7 @@ pub enum TokenTime {
         tokens: f64,
     },
     /// Decoding that arriving prompts interrupt: the completion time of a job with interruptions,
-    /// (decoding + behind) / (1 - interrupted) (Gaver, J. Royal Stat. Soc. B 24 (1962)). A random arrival meets all
+    /// (decoding + behind) / (1 - interrupted), of which a share `before_end` of the interruptions counts (Gaver, J. Royal Stat. Soc. B 24 (1962)). A random arrival meets all
     /// sequences, where in a closed loop one of them has just ended.
     Interrupted {
         /// Decode time without interruptions, s.
@@ -108,6 +108,8 @@ pub enum TokenTime {
         behind: f64,
         /// Share of the time for which prompts of later arrivals are computed.
         interrupted: f64,
+        /// Share of the interruptions that occur before the last token: each step computes prompts only once.
+        before_end: f64,
         /// Tokens after the first.
         tokens: f64,
     },
@@ -129,8 +131,9 @@ impl TokenTime {
         match *self {
             TokenTime::None => 0.0,
             TokenTime::SequenceDuration { seconds, before, tokens } => (seconds - before) / tokens,
-            TokenTime::Interrupted { decoding, behind, interrupted, tokens } => {
-                (decoding + behind) / (1.0 - interrupted) / tokens
+            TokenTime::Interrupted { decoding, behind, interrupted, before_end, tokens } => {
+                let interruptions = (decoding + behind) / (1.0 - interrupted) - decoding;
+                (decoding + before_end * interruptions) / tokens
             }
             TokenTime::Steps { steps, seconds, tokens } => steps * seconds / tokens,
         }

@@ -180,7 +180,7 @@ impl Reported<'_> {
                 };
                 decoding * 1000.0 / after(tokens)
             }
-            TokenTime::Interrupted { decoding, behind, interrupted, tokens } => {
+            TokenTime::Interrupted { decoding, behind, interrupted, before_end, tokens } => {
                 let decoding = Term::input("t_decode", "decode steps of a sequence without prompts", "s", decoding)
                     .from(Origin::Engine("steps of the running sequences"))
                     .depending_on(vec![self.token_time()]);
@@ -190,7 +190,16 @@ impl Reported<'_> {
                 let share =
                     Term::input("u_prefill", "share of the time for which others are prefilled", "", interrupted)
                         .from(Origin::Engine("arrivals per replica and second x prefill of one"));
-                (Written::from(decoding) + behind) / (Written::from(1.0) - share) * 1000.0 / after(tokens)
+                let whole = (Written::from(decoding.clone()) + behind) / (Written::from(1.0) - share);
+                let seconds = if before_end == 1.0 {
+                    whole
+                } else {
+                    let within =
+                        Term::input("f_end", "share of the interruptions before the last token", "", before_end)
+                            .from(Origin::Engine("each step computes at most the prompts of its token budget"));
+                    Written::from(decoding.clone()) + (whole - decoding) * within
+                };
+                seconds * 1000.0 / after(tokens)
             }
             TokenTime::Steps { steps, seconds, tokens } => {
                 let steps = Term::input("steps", "decode steps of a sequence", "", steps)
@@ -215,7 +224,9 @@ impl Reported<'_> {
     pub(super) fn whole_request(&self, at: fn(Spread) -> f64, what: &'static str, value: f64) -> Term {
         let term = |symbol: &'static str, name: String, value: f64, mean: Term| {
             Term::input(symbol, name, "ms", value)
-                .from(Origin::Engine("from its distribution: queueing exponential, steps in flight and bursts uniform, prefill constant"))
+                .from(Origin::Engine(
+                    "from its distribution: queueing exponential, steps in flight and bursts uniform, prefill constant",
+                ))
                 .depending_on(vec![mean])
         };
         let (ttft, tpot) = (self.serving.ttft_ms, self.serving.tpot_ms);

@@ -126,6 +126,23 @@ fn pools_of_short_prompts_and_slow_links_match_the_closed_form() {
     }
 }
 
+/// No step computes more prompts than its token budget holds, which limits the interruptions of a short output.
+#[test]
+fn interruptions_of_short_outputs_match_the_closed_form() {
+    for share in [0.3, 0.6, 0.85] {
+        let base = ServingInput { isl: 20_000.0, osl: 32.0, ..closed(1.0) };
+        let of = |rate| ServingInput { load: Load::Open { rate }, ..base };
+        let case = of(share * estimate(&of(0.01), &Constants::default()).capacity_requests_per_sec);
+        let theory = estimate(&case, &Constants::default());
+        let mut input = Input::of(&case, &Constants::default(), 6_000);
+        input.warm_up = 1_000;
+        let found = simulated(&input);
+        println!("{share}: {:?} {:?}; {:?} {:?}", theory.tpot, found.tpot, theory.itl, found.itl);
+        near("TPOT", found.tpot.mean, theory.tpot.mean, 0.2);
+        near("TPOT p99", found.tpot.p99, theory.tpot.p99, 0.3);
+    }
+}
+
 /// The number of sequences of a decode pool varies with random arrivals, and with it the time of a step.
 #[test]
 fn percentiles_of_a_decode_pool_match_the_closed_form() {
