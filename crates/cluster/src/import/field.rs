@@ -271,9 +271,10 @@ fields! {
     RolloutFramework "rollout.framework" Text Unplanned,
     RolloutTp "rollout.tp" Int Unplanned,
     RolloutGpuMemoryShare "rollout.gpu_memory_share" Float Unplanned,
-    RolloutIsl "rollout.isl" Int Unplanned,
-    RolloutOsl "rollout.osl" Int Unplanned,
-    RolloutSamples "rollout.samples" Int Unplanned,
+    RolloutIsl "rollout.isl" Int Context,
+    RolloutOsl "rollout.osl" Int Context,
+    RolloutSamples "rollout.samples" Int Planned,
+    RolloutPrompts "rollout.prompts" Int Planned,
     // Options of the Slurm job.
     SlurmAccount "slurm.account" Text Context,
     SlurmArray "slurm.array" Text Context,

@@ -386,3 +386,24 @@ fn devices_that_are_dies_are_not_counted_as_accelerators() {
     assert_eq!((scenario.accelerators_per_node.get(), of(Knob::NumNodes), of(Knob::Dp)), (4, "2".into(), "8".into()));
     assert!(found.target.contains("hourly_usd: 6.4"), "{}", found.target);
 }
+
+#[test]
+fn optimizer_steps_of_reinforcement_learning_have_the_responses_of_a_mini_batch() {
+    let verl = "python3 -m verl.trainer.main_ppo data.train_batch_size=1024 data.max_prompt_length=512 \
+                data.max_response_length=1024 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct \
+                actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 actor_rollout_ref.rollout.n=5 \
+                trainer.n_gpus_per_node=8 trainer.nnodes=2";
+    let mini = |setting: &str| {
+        let (found, scenario) = planned(&format!("{verl} {setting}"), &[]);
+        assert!(found.notes.iter().any(|note| note.contains("has 5120 of")), "{:?}", found.notes);
+        assert!(
+            found.workload.contains("prompts: 1024") && found.workload.contains("responses: 5"),
+            "{}",
+            found.workload
+        );
+        [Knob::Prompt, Knob::Global, Knob::Recompute].map(|knob| scenario.get(knob).to_string())
+    };
+    assert_eq!(mini("actor_rollout_ref.actor.ppo_mini_batch_size=128"), ["1536", "640", "full"]);
+    let off = "actor_rollout_ref.model.enable_gradient_checkpointing=False";
+    assert_eq!(mini(off), ["1536", "1280", "none"]);
+}

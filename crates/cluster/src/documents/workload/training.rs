@@ -137,6 +137,7 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
     } else if offload(Field::OffloadOptimizer) {
         lines.push_string("cpu_offload", "optimizer", facts.place(Field::OffloadOptimizer).as_deref());
     }
+    post_training(facts, notes, lines);
     let adapter = facts.text(Field::Adapter);
     if adapter.is_some() {
         lines.push_string("trained", "lora", facts.place(Field::Adapter).as_deref());
@@ -173,6 +174,25 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
     let kernels = [Field::AttentionKernel, Field::GraphCapture, Field::MoeCapacity].into_iter().filter_map(word);
     lines.section(&["runtime_tuning"], overlap.chain(kernels).chain(dispatcher(facts)).collect());
     gaps
+}
+
+/// The step of reinforcement learning that the optimizer steps are part of.
+fn post_training(facts: &Facts, notes: &mut Vec<String>, lines: &mut YamlLines) {
+    let Some(prompts) = facts.count(Field::RolloutPrompts) else { return };
+    let responses = facts.count(Field::RolloutSamples).unwrap_or(1);
+    lines.section(
+        &["post_training"],
+        vec![
+            line_with_comment("method", "rl", ""),
+            line_from_field(facts, "prompts", Field::RolloutPrompts, prompts),
+            line_from_field(facts, "responses", Field::RolloutSamples, responses),
+        ],
+    );
+    notes.push(format!(
+        "an optimizer step is planned, with sequences of the maximum length; a step of reinforcement learning has {} of \
+         them, which `atlas post-train` estimates together with the rollout",
+        prompts.saturating_mul(responses)
+    ));
 }
 
 /// What a job does only if its files request it.

@@ -2,7 +2,7 @@
 
 use crate::import::Field;
 use crate::import::argv::Args;
-use crate::import::fields::ReadFields;
+use crate::import::fields::{Fields, ReadFields};
 use crate::import::names::snake;
 use crate::import::place::Place;
 use crate::import::value::Node;
@@ -11,13 +11,25 @@ use crate::import::value::Node;
 pub(crate) fn verl(args: &Args, out: &mut ReadFields) {
     out.fields.set(Field::Kind, "training", Place::NONE);
     out.fields.set(Field::Framework, "verl", Place::NONE);
+    // enable_gradient_checkpointing is on in verl's configurations.
+    out.fields.set(Field::RecomputeDefault, "full", Place::NONE);
+    // The trainer of fine-tuning has other settings, and no rollouts.
+    let rolls_out = args.overrides.iter().any(|(path, _)| path.contains("actor_rollout_ref."));
+    let mut mini_batch = (MINI_BATCH, Place::NONE);
     for (path, node) in &args.overrides {
         let path = path.trim_start_matches(['+', '~']);
         let known = match path {
             "actor_rollout_ref.model.path" | "model.partial_pretrain" | "model.path" => super::model(out, node),
             "trainer.nnodes" => out.int(Field::Nodes, node),
             "trainer.n_gpus_per_node" => out.int(Field::AcceleratorsPerNode, node),
+            "data.train_batch_size" if rolls_out => out.int(Field::RolloutPrompts, node),
             "data.train_batch_size" => out.int(Field::GlobalBatch, node),
+            "actor_rollout_ref.actor.ppo_mini_batch_size" => {
+                if let Some(prompts) = node.int() {
+                    mini_batch = (prompts, node.line);
+                }
+                true
+            }
             "data.max_length" => out.int(Field::SeqLen, node),
             "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu" | "data.micro_batch_size_per_gpu" => {
                 out.int(Field::MicroBatch, node)
@@ -51,6 +63,26 @@ pub(crate) fn verl(args: &Args, out: &mut ReadFields) {
         if !known {
             out.unrecognized.push((path.to_owned(), node.line));
         }
+    }
+    if rolls_out {
+        updates(mini_batch, &mut out.fields);
+    }
+}
+
+/// Prompts of an optimizer step that verl takes by default.
+const MINI_BATCH: i64 = 256;
+
+/// Derives the sequences of an optimizer step: responses to the prompts of a mini-batch, of at most the stated lengths.
+fn updates((prompts, at): (i64, Place), fields: &mut Fields) {
+    let responses = fields.int(Field::RolloutSamples).unwrap_or(1);
+    if let Some(sequences) = prompts.checked_mul(responses) {
+        fields.set_implied(Field::GlobalBatch, sequences, at);
+    }
+    if let (Some(prompt), Some(response)) = (fields.int(Field::RolloutIsl), fields.int(Field::RolloutOsl))
+        && let Some(length) = prompt.checked_add(response)
+    {
+        let at = fields.at(Field::RolloutOsl);
+        fields.set_implied(Field::SeqLen, length, at);
     }
 }
 
