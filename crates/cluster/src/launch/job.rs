@@ -166,7 +166,8 @@ fn tokens(mean: f64) -> u64 {
     if mean > 0.0 { count(mean) } else { 0 }
 }
 
-fn maybe(value: Option<Count>) -> Option<u64> {
+/// The count as an integer, unless it is absent or zero.
+pub(crate) fn maybe(value: Option<Count>) -> Option<u64> {
     value.and_then(Count::nonzero).map(count)
 }
 
@@ -335,12 +336,26 @@ impl<'a> Job<'a> {
             ms if ms > 0.0 => format!(", {:.3} s per step", ms / 1e3),
             _ => String::new(),
         };
+        let number = |knob| match self.scenario.get(knob) {
+            Setting::Number(value) => value,
+            _ => 0.0,
+        };
+        let (clock, watts) = (number(Knob::ClockShare), number(Knob::PowerCap));
+        let clock = (clock > 0.0 && clock < 1.0).then(|| {
+            let percent = 100.0 * clock;
+            format!("Assumes clocks limited to {percent:.0} % of their maximum; not set here (nvidia-smi --lock-gpu-clocks).")
+        });
+        let power = (watts > 0.0).then(|| {
+            format!("Assumes a power limit of {watts:.0} W per accelerator; not set here (nvidia-smi --power-limit).")
+        });
         [
             format!("Workload {workload} on target {target}, written by atlas launch for {}{software}.", tool.label()),
             hardware,
             format!("Predicted: {rate:.0} tokens/s{interval}{step}."),
         ]
         .iter()
+        .chain(&clock)
+        .chain(&power)
         .flat_map(|text| text.lines())
         .map(|line| format!("# {}\n", one_line(line)))
         .collect()

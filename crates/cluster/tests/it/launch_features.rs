@@ -89,6 +89,19 @@ fn expert_and_cache_settings_use_the_flags_of_each_engine() {
 }
 
 #[test]
+fn limits_of_clock_and_power_are_stated_in_launch_files() {
+    let text = |set: &[(&str, &str)]| launched(Tool::Vllm, "h200-sxm-8", set, None).unwrap();
+    says(
+        &text(&[("clock_share", "0.8"), ("power_cap", "500")]),
+        &[
+            "# Assumes clocks limited to 80 % of their maximum; not set here (nvidia-smi --lock-gpu-clocks).\n",
+            "# Assumes a power limit of 500 W per accelerator; not set here (nvidia-smi --power-limit).\n",
+        ],
+    );
+    assert!(!text(&[]).contains("Assumes"));
+}
+
+#[test]
 fn attention_dp_over_several_nodes_starts_ranks_node_by_node() {
     let groups = |groups, ep| [("tp", "1"), ("attention_dp", groups), ("ep", ep), ("dp", "1")];
     let vllm = launched(Tool::Vllm, "h200-sxm-64", &groups("16", "16"), None).unwrap();
