@@ -16,4 +16,5 @@ mod import_styles;
 mod import_training;
 mod launch_features;
 mod launch_round_trip;
+mod launch_settings;
 mod watch;

@@ -53,7 +53,11 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         Format::Fp16 => drop(k.put("mixed_precision", "fp16")),
         _ => drop(k.put("mixed_precision", "no")),
     }
+    let offload = job.scenario.base.plan.cpu_offload;
     if plain {
+        if offload.is_some_and(|offload| offload != CpuOffload::None) {
+            draft.reject("cpu_offload", "offloading requires FSDP; set sharding to zero2 or zero3");
+        }
         draft.arguments.comment("recomputation");
         draft.arguments.put("--gradient_checkpointing", if full { "true" } else { "false" });
         return k;
@@ -67,7 +71,6 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         }
     }
     k.put("fsdp_config.fsdp_activation_checkpointing", full);
-    let offload = job.scenario.base.plan.cpu_offload;
     k.put("fsdp_config.fsdp_offload_params", offload == Some(CpuOffload::Parameters));
     if offload == Some(CpuOffload::Optimizer) {
         draft.reject(

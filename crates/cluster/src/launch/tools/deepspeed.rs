@@ -110,6 +110,10 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
     };
     k.put("zero_optimization.stage", stage);
     k.put("zero_optimization.overlap_comm", software.overlap_data);
+    if software.overlap_parameters && matches!(t.sharding, Sharding::Zero1 | Sharding::Zero2) {
+        let reason = "DeepSpeed overlaps gradients, but not the all-gather of parameters; leave it unset, or use zero3";
+        draft.reject("overlap_data", reason);
+    }
     k.put("zero_optimization.contiguous_gradients", true);
     match plan.cpu_offload {
         Some(CpuOffload::Optimizer) => drop(k.put("zero_optimization.offload_optimizer.device", "cpu")),

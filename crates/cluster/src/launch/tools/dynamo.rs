@@ -29,7 +29,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new(table, job, image);
     draft.expressed = known;
     draft.expressed.extend([Knob::PrefillAccelerators, Knob::PrefillWorkers]);
-    draft.expressed.extend(serving::stored(job, s));
+    serving::add_stored(job, s, &mut draft);
     let Some(pools) = job.scenario.base.pools() else {
         let reason = "Dynamo requires prefill and decode workers: set serving.pools or prefill_accelerators";
         return Err(Unsupported::new("pools", reason));

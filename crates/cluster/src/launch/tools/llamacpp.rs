@@ -48,6 +48,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Some(repository) => drop(a.put("--hf-repo", repository.as_str())),
         None => draft.reject("model", "name a GGUF file, or a repository with GGUF files, with --model-path"),
     }
+    serving::note_stored(job, &[Knob::Precision, Knob::WeightBits], &mut draft);
     if let Some(format) = s.quantized.filter(|format| !GGUF_FORMATS.contains(format)) {
         let reason = format!("GGUF weights cannot be stored in {}; set int4, int8, fp16 or bf16", format.name());
         draft.reject("precision", reason);

@@ -1,6 +1,7 @@
 //! Megatron-LM's arguments, and code shared with the tools based on it.
 
 use atlas_catalog::transformer::{NormKind, TransformerKind};
+use atlas_core::count::Count;
 use atlas_core::plan::{
     AttentionKernel, ContextExchange, CpuOffload, Format, GraphCapture, MoeCapacity, MoeDispatcher, Optimizer, Sharding,
 };
@@ -9,7 +10,7 @@ use atlas_plan::knob::Knob;
 use super::recomputation::{Recomputation, recomputation};
 use super::{Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
-use crate::launch::job::{Job, Training, count};
+use crate::launch::job::{Job, Training, count, maybe};
 use crate::launch::words::{Arguments, Word};
 
 /// Knobs that Megatron-LM and the tools based on it can express.
@@ -50,6 +51,9 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Knob::MoeCapacity,
         Knob::AttentionKernel,
         Knob::GraphCapture,
+        Knob::CudaGraphs,
+        Knob::FirstLayers,
+        Knob::LastLayers,
     ]);
     if job.transformer.kind != TransformerKind::Decoder {
         draft.reject("model", "only decoder models are supported");
@@ -60,7 +64,8 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut a = Arguments::default();
     architecture(job, &mut a);
     a.comment("parallelism").put("--tensor-model-parallel-size", t.tp).put("--pipeline-model-parallel-size", t.pp);
-    match layout(job, t) {
+    let outer_stages = outer_stages(job, t, &mut a, &mut draft);
+    match layout(job, t).filter(|_| !outer_stages) {
         Some(layout) => a.put("--pipeline-model-parallel-layout", layout),
         None if t.vpp > 1 => a.put("--num-virtual-stages-per-pipeline-rank", t.vpp),
         None => &mut a,
@@ -167,6 +172,24 @@ fn architecture(job: &Job<'_>, a: &mut Arguments) {
     }
 }
 
+/// Adds stated numbers of layers of the first and last stage. The stages between them must be even. Returns whether any
+/// is stated.
+fn outer_stages(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) -> bool {
+    let plan = &job.scenario.base.plan;
+    let stated = |layers: Option<Count>| maybe(layers).filter(|_| t.pp > 1);
+    let (first, last) = (stated(plan.first_layers), stated(plan.last_layers));
+    let (outer, stages) = (first.into_iter().chain(last), t.pp - [first, last].iter().flatten().count() as u64);
+    let between = count(job.transformer.n_layers).checked_sub(outer.sum());
+    let even = between.is_some_and(|layers| if stages == 0 { layers == 0 } else { layers.is_multiple_of(stages) });
+    if (first.is_some() || last.is_some()) && (t.vpp > 1 || !even) {
+        let knob = if first.is_some() { "first_layers" } else { "last_layers" };
+        draft.reject(knob, "requires vpp = 1, and stages between the first and the last with equal numbers of layers");
+    }
+    a.put_optional("--decoder-first-pipeline-num-layers", first);
+    a.put_optional("--decoder-last-pipeline-num-layers", last);
+    first.is_some() || last.is_some()
+}
+
 /// Layers of each virtual stage, if they cannot be distributed evenly: the leading stages have one more.
 fn layout(job: &Job<'_>, t: &Training) -> Option<String> {
     let (layers, stages) = (count(job.transformer.n_layers), t.pp * t.vpp);
@@ -189,12 +212,8 @@ fn layout(job: &Job<'_>, t: &Training) -> Option<String> {
 fn states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
     let software = job.scenario.training_software(&job.scenario.base);
     match t.sharding {
-        Sharding::None => drop(a.put_switch("--overlap-grad-reduce", software.overlap_data)),
-        Sharding::Zero1 => {
-            a.put_switch("--use-distributed-optimizer", true)
-                .put_switch("--overlap-grad-reduce", software.overlap_data)
-                .put_switch("--overlap-param-gather", software.overlap_data);
-        }
+        Sharding::None => {}
+        Sharding::Zero1 => drop(a.put_switch("--use-distributed-optimizer", true)),
         Sharding::Zero2 | Sharding::Zero3 => {
             let strategy = if t.sharding == Sharding::Zero2 { "optim_grads" } else { "optim_grads_params" };
             a.put_switch("--use-megatron-fsdp", true).put("--data-parallel-sharding-strategy", strategy);
@@ -206,6 +225,8 @@ fn states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
             }
         }
     }
+    a.put_switch("--overlap-grad-reduce", software.overlap_data)
+        .put_switch("--overlap-param-gather", software.overlap_data && t.sharding != Sharding::None);
     if let Some(shard) = t.shard.filter(|shard| *shard < t.dp) {
         match t.sharding {
             Sharding::Zero1 if t.dp.is_multiple_of(shard) => {
@@ -283,7 +304,8 @@ fn switches(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
         Some(AttentionKernel::Flash1) => draft.reject("attention_kernel", "Megatron-LM does not support flash1"),
         None => {}
     }
-    match switches.graph_capture {
+    let captured = switches.graph_capture.or((phase.plan.graphs == Some(true)).then_some(GraphCapture::Layer));
+    match captured {
         Some(GraphCapture::Layer) => drop(a.put("--cuda-graph-impl", "local")),
         Some(GraphCapture::FullIteration) => {
             a.put("--cuda-graph-impl", "local").put("--cuda-graph-scope", "full_iteration");

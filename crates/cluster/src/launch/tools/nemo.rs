@@ -14,7 +14,10 @@ use crate::launch::words::{Arguments, Word};
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
     let mut draft = Draft::new("nemo", job, "nvcr.io/nvidia/nemo:24.09");
-    draft.expressed = EXPRESSED.into_iter().filter(|knob| !matches!(knob, Knob::MoeDispatcher | Knob::Etp)).collect();
+    draft.expressed = EXPRESSED
+        .into_iter()
+        .filter(|knob| !matches!(knob, Knob::MoeDispatcher | Knob::Etp | Knob::OverlapExperts))
+        .collect();
     if job.transformer.kind != TransformerKind::Decoder || job.transformer.latent.is_some() {
         draft.reject("model", "launch files for NeMo support only decoders without multi-head latent attention");
     }
@@ -115,13 +118,22 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
     if t.vpp > 1 {
         k.put("model.overlap_p2p_comm", software.overlap_pipeline);
     }
+    let plan = &job.scenario.base.plan;
+    if t.ep > 1 && plan.overlap == Some(false) {
+        draft.reject("overlap", "NeMo has no setting for the overlap of expert parallelism");
+    }
     match (t.sharding, t.optimizer) {
         (Sharding::Zero1, Optimizer::Adam) => {
             k.put("model.optim.name", "distributed_fused_adam")
                 .put("model.optim.overlap_grad_sync", software.overlap_data)
                 .put("model.optim.overlap_param_sync", software.overlap_data);
         }
-        (Sharding::None, Optimizer::Adam) => drop(k.put("model.optim.name", "fused_adam")),
+        (Sharding::None, Optimizer::Adam) => {
+            k.put("model.optim.name", "fused_adam");
+            if plan.switches.overlap_data.or(plan.overlap) == Some(false) {
+                draft.reject("overlap_data", "NeMo can turn the overlap off only with zero1");
+            }
+        }
         (Sharding::Zero1 | Sharding::None, other) => {
             draft.reject("optimizer", format!("launch files for NeMo do not support the {} optimizer", other.name()));
         }
@@ -129,7 +141,7 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
             draft.reject("sharding", "launch files for NeMo support only none and zero1");
         }
     }
-    match job.scenario.base.plan.gradient_format {
+    match plan.gradient_format {
         Some(Format::Fp32) => drop(k.put("model.optim.grad_sync_dtype", "fp32")),
         Some(Format::Bf16) => drop(k.put("model.optim.grad_sync_dtype", "bf16")),
         Some(other) => draft.reject("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),

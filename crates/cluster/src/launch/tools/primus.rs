@@ -112,6 +112,13 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
             put("recompute_num_layers", layers.unwrap_or(1).into());
         }
     }
+    if t.ep > 1 && software.overlap_experts {
+        put("overlap_moe_expert_parallel_comm", true.into());
+    }
+    let plan = &job.scenario.base.plan;
+    if t.vpp > 1 && plan.switches.overlap_pipeline.or(plan.overlap) == Some(false) {
+        draft.reject("overlap_pipeline", "launch files for Primus cannot turn the overlap off");
+    }
     put("tp_comm_overlap", (t.tp > 1 && t.sequence_parallel && software.overlap_tensor).into());
     let mut other = |key: &str, value: serde_json::Value| {
         keys.put_unchecked(&format!("{SETTINGS_PREFIX}{key}"), value);

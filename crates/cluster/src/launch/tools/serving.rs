@@ -7,6 +7,7 @@ use atlas_core::plan::Format;
 use super::{Draft, features, load};
 use crate::import::weights_in_name;
 use crate::launch::job::{Job, Serving};
+use crate::launch::stated;
 use atlas_plan::knob::Knob;
 
 /// Knobs that both vLLM and SGLang can express.
@@ -73,14 +74,25 @@ pub(super) fn converted(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Option
     }
 }
 
-/// Knobs of weights that are stored as planned: their format determines the format of the products.
-pub(super) fn stored(job: &Job<'_>, s: &Serving) -> impl Iterator<Item = Knob> {
+/// Adds knobs of weights that are stored as planned: their format determines the format of the products.
+pub(super) fn add_stored(job: &Job<'_>, s: &Serving, draft: &mut Draft) {
     let quantized = s.quantized.is_some() && job.options.model.is_some();
     // Engines that convert weights to fp8 also multiply in fp8.
     let online = s.format == Format::Fp8 && job.scenario.base.plan.compute == Some(Format::Fp8);
     let knobs =
         [(Knob::Compute, quantized || online), (Knob::WeightBits, quantized), (Knob::ExpertPrecision, quantized)];
-    knobs.into_iter().filter(|(_, on)| *on).map(|(knob, _)| knob)
+    draft.expressed.extend(knobs.into_iter().filter(|(_, on)| *on).map(|(knob, _)| knob));
+    if quantized {
+        note_stored(job, &[Knob::Compute, Knob::WeightBits, Knob::ExpertPrecision], draft);
+    }
+}
+
+/// Notes stated settings that the user's checkpoint determines, since no flag does.
+pub(super) fn note_stored(job: &Job<'_>, knobs: &[Knob], draft: &mut Draft) {
+    let Some(name) = &job.options.model else { return };
+    for (_, setting) in stated::settings(job.scenario).iter().filter(|(knob, _)| knobs.contains(knob)) {
+        draft.note(format!("{setting} is not a flag; the weights in {name} must be stored accordingly"));
+    }
 }
 
 /// How replicas are distributed over servers.

@@ -23,7 +23,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     };
     let mut draft = Draft::new("sglang", job, image);
     draft.expressed = expressed();
-    draft.expressed.extend(serving::stored(job, s));
+    serving::add_stored(job, s, &mut draft);
     draft.program = ["python3", "-m", "sglang.launch_server"].map(Into::into).to_vec();
     serving::check_model(job, "SGLang", false, &mut draft);
     let servers = servers(job, s, s.attention_dp == 1);

@@ -38,7 +38,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let release = job.release.as_deref().unwrap_or("1.2.0");
     let mut draft = Draft::new("trtllm-serve", job, format!("nvcr.io/nvidia/tensorrt-llm/release:{release}"));
     draft.expressed = expressed();
-    draft.expressed.extend(serving::stored(job, s));
+    serving::add_stored(job, s, &mut draft);
     serving::check_model(job, "TensorRT-LLM", false, &mut draft);
     let servers = servers(job, s, false);
     draft.program = vec!["trtllm-serve".into(), job.repository()?.into()];

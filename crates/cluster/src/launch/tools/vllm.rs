@@ -28,7 +28,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     };
     let mut draft = Draft::new("vllm", job, image);
     draft.expressed = expressed();
-    draft.expressed.extend(serving::stored(job, s));
+    serving::add_stored(job, s, &mut draft);
     let repository = job.repository()?;
     let mut a = Arguments::default();
     if job.is_older(SINCE_SERVE) {
@@ -87,6 +87,9 @@ fn groups_over_nodes(job: &Job<'_>, s: &Serving, nodes: u64, draft: &mut Draft) 
 pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
     let plan = &job.scenario.base.plan.serving;
     let ranks = s.tp * s.attention_dp;
+    if s.attention_dp > 1 && job.transformer.experts.is_none() {
+        draft.reject("attention_dp", "vLLM runs models without experts as independent replicas; set dp instead");
+    }
     match s.ep {
         1 => {}
         ep if ep == ranks => drop(a.put_switch("--enable-expert-parallel", true)),
