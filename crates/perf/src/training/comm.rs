@@ -2,6 +2,7 @@
 //! transfers, and weights under ZeRO-3), per step (gradients, weights).
 
 use super::{Block, BlockKind, ContextExchange, Plan, Reshard, Sharding, TrainingInput, blocks};
+use crate::accelerator::Generation;
 use crate::arch::Attention;
 use crate::collective as coll;
 use crate::collective::{Fabric, Group};
@@ -209,6 +210,14 @@ pub(super) struct DataTraffic {
     pub(super) per_micro: f64,
     /// Part of `per_micro` for gathering weights, half of it in each pass.
     pub(super) regather: f64,
+}
+
+/// Whether data-parallel traffic between `data` neighbors uses the same links as other traffic between `other`
+/// neighbors: the network, or the scale-up links. On a torus, each axis has its own links.
+#[must_use]
+pub(super) fn share_links(i: &TrainingInput, data: f64, other: f64) -> bool {
+    let leaves = data > i.domain;
+    leaves == (other > i.domain) && (leaves || i.accelerator.generation != Generation::Tpu)
 }
 
 /// Bytes that a rank copies on the streams of the collectives: for every gathered weight of `bytes` bytes, and for every

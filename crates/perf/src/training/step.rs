@@ -124,17 +124,39 @@ struct ExposedData {
     per_micro: [f64; 2],
 }
 
-/// Computes the exposed time of data-parallel communication. In the forward and the backward pass, it overlaps with
-/// `once` seconds of computation per step and `micro` seconds per micro-batch: weights are gathered in both passes, but
-/// gradients exist only in the backward pass.
-fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [[f64; 2]; 2], t: comm::DataTraffic) -> ExposedData {
+/// Time beside which data-parallel communication runs, s.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Beside {
+    /// All of it.
+    seconds: f64,
+    /// Part in which other collectives use the same links.
+    contended: f64,
+}
+
+impl Beside {
+    /// Share of the traffic sent in this time that delays nothing. Links are shared fairly, so traffic progresses beside
+    /// other collectives as fast as beside kernels, but delays them by as much.
+    fn hidden_share(&self) -> f64 {
+        1.0 - (self.contended / self.seconds.max(1e-12)).clamp(0.0, 1.0)
+    }
+}
+
+/// Computes the exposed time of data-parallel communication. In the forward and the backward pass, it runs beside `once`
+/// per step and beside `micro` in every micro-batch: weights are gathered in both passes, but gradients exist only in
+/// the backward pass.
+fn exposed_data(
+    i: &TrainingInput,
+    c: &Constants,
+    [once, micro]: [[Beside; 2]; 2],
+    t: comm::DataTraffic,
+) -> ExposedData {
     let m = i.micro_batches();
     let gathers = 0.5 * t.regather;
     let per_micro = [gathers, t.per_micro - gathers];
     if !i.software.overlap_data {
         return ExposedData { per_step: t.per_step, per_micro };
     }
-    let hidden = |traffic: f64, beside: f64| traffic.min(c.overlap_share * beside);
+    let sent = |traffic: f64, seconds: f64| traffic.min(c.overlap_share * seconds);
     let exposed = |traffic: f64, hidden: f64, slowdown: f64| traffic - hidden + slowdown * hidden;
     // Per-step traffic: gradients of interleaved chunks become ready one by one while the pipeline drains.
     let draining = if i.vpp > 1.0 { f64::from(i.pp).min(m) } else { 1.0 };
@@ -146,11 +168,11 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [[f64; 2]; 2], 
     let mut out = ExposedData { per_step: waited, ..ExposedData::default() };
     let passes = per_step.into_iter().zip(per_micro).zip(once.into_iter().zip(micro)).zip(&mut out.per_micro);
     for (((per_step, per_micro), (once, micro)), exposed_micro) in passes {
-        let each = hidden(per_micro, micro);
-        *exposed_micro = exposed(per_micro, each, c.overlap_slowdown);
-        // Traffic of a micro-batch uses the same computation.
-        let left = (once * draining - each / c.overlap_share.max(1e-9)).max(0.0);
-        out.per_step += exposed(per_step, hidden(per_step, left), slowdown);
+        let each = sent(per_micro, micro.seconds);
+        *exposed_micro = exposed(per_micro, micro.hidden_share() * each, c.overlap_slowdown);
+        // Traffic of a micro-batch uses the same time.
+        let left = (once.seconds * draining - each / c.overlap_share.max(1e-9)).max(0.0);
+        out.per_step += exposed(per_step, once.hidden_share() * sent(per_step, left), slowdown);
     }
     out
 }
@@ -313,8 +335,12 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let upper = memory.upper(c);
     // Distribution of a layer's collectives over the passes: equal in each pass, but a third of a ring's exchange in
     // the forward pass.
-    let exchanged = 0.5 * comm::tensor(i, c, &f, Plan::NONE) + expert / (2.0 + plan.recomputed_mlps());
-    let forward = one.forward + exchanged + context / (3.0 + plan.full_share);
+    let collectives = [
+        (0.5 * comm::tensor(i, c, &f, Plan::NONE), tensor, f64::from(i.tp)),
+        (context / (3.0 + plan.full_share), context, i.tp * i.cp),
+        (expert / (2.0 + plan.recomputed_mlps()), expert, i.ep * i.etp),
+    ];
+    let forward = one.forward + collectives.iter().map(|(forward, ..)| forward).sum::<f64>();
     let layer = Pass { forward, input: per_layer - forward - one.weights, weights: one.weights + each.layer };
     let output_layer = passes.head.scaled(i.output_layers());
     let ending = Pass {
@@ -326,10 +352,26 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let hosted = 1.0 + host / device.max(1e-12);
     let images_ahead = if in_front { encoding.forward } else { 0.0 };
     let ahead = hosted * (layers * forward + head.forward + images_ahead + 0.5 * transfer);
-    let micro = [ahead, device + host - ahead];
-    // With an optimizer per stage, the passes of input gradients have ended.
-    let apart = i.pp > 1.0 && i.schedule.has_independent_optimizers();
-    let once = if apart { [first.forward, first.weights].map(|seconds| hosted * seconds) } else { micro };
+    let both = [ahead, device + host - ahead];
+    // Forward and backward time of `layers` layers in which traffic between `reach` neighbors meets other collectives.
+    let contended = |reach: f64, layers: f64| {
+        let met = collectives.iter().filter(|(.., other)| comm::share_links(i, reach, *other));
+        met.fold([0.0; 2], |[ahead, back], (forward, all, _)| {
+            [ahead + layers * forward, back + layers * (all - forward)]
+        })
+    };
+    let beside = |[ahead, back]: [f64; 2], [contended_ahead, contended_back]: [f64; 2]| {
+        [Beside { seconds: ahead, contended: contended_ahead }, Beside { seconds: back, contended: contended_back }]
+    };
+    let micro = beside(both, contended(i.shard_ranks(i.dp * i.cp) * i.tp, layers));
+    let reach = i.dp * i.cp * i.tp;
+    // With an optimizer per stage, the passes of input gradients, and with them the collectives, have ended.
+    let once = if i.pp > 1.0 && i.schedule.has_independent_optimizers() {
+        let [contended_ahead, _] = contended(reach, stage_layers(i, 0.0));
+        beside([first.forward, first.weights].map(|seconds| hosted * seconds), [contended_ahead, 0.0])
+    } else {
+        beside(both, contended(reach, layers))
+    };
     let data = exposed_data(i, c, [once, micro], comm::data(i, c, &f, &local));
     let [ahead, back] = data.per_micro;
     let data = data.per_step + m * (ahead + back);
@@ -373,4 +415,27 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let flops = [passes.flops, passes.causal_flops, executed + again];
     let micro_batch = MicroBatch { layers, output, sums, tensor, context, expert, transfer, host, images: encoded };
     Step { plan, in_flight, time, micro_batch, memory, memory_upper: upper, flops }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gradients_on_the_links_of_another_collective_delay_it() {
+        let (i, c) = (TrainingInput { sharding: Sharding::None, ..TrainingInput::default() }, Constants::default());
+        let traffic = comm::DataTraffic { per_step: 0.4, ..comm::DataTraffic::default() };
+        let exposed = |contended| {
+            let beside = [Beside { seconds: 1.0, contended }; 2];
+            exposed_data(&i, &c, [beside; 2], traffic).per_step
+        };
+        // Half of the time is an exchange on the same links, so half of the gradients are sent beside it.
+        assert!(exposed(0.0).abs() < 1e-12);
+        assert!((exposed(0.5) - 0.2).abs() < 1e-12);
+        assert!((exposed(1.0) - 0.4).abs() < 1e-12);
+        // Groups within a node use its links, others use the network.
+        for (data, other, shared) in [(64.0, 16.0, true), (64.0, 8.0, false), (8.0, 8.0, true), (8.0, 16.0, false)] {
+            assert_eq!(comm::share_links(&TrainingInput { domain: 8.0, ..i }, data, other), shared);
+        }
+    }
 }

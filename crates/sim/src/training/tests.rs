@@ -110,6 +110,7 @@ fn steps_on_uniform_hardware_match_the_closed_form() {
         ("fully sharded stages", sharded_stages(true)),
         ("fully sharded stages, nothing hidden", sharded_stages(false)),
         ("fully sharded stages, interleaved", TrainingInput { vpp: Count::new(5), ..sharded_stages(false) }),
+        ("experts and gradients on the same cards", experts_beside_gradients()),
         ("all forward", TrainingInput { schedule: Schedule::AllForward, ..pipelined() }),
         ("zero bubble", TrainingInput { schedule: Schedule::ZeroBubble, ..pipelined() }),
     ];
@@ -226,6 +227,12 @@ fn sharded_stages(overlap_data: bool) -> TrainingInput {
         global: 32.0,
         ..pipelined()
     }
+}
+
+/// Experts on two nodes each, whose exchange and gradients share the network cards.
+fn experts_beside_gradients() -> TrainingInput {
+    let arch = Architecture { moe_ffn: Count::new(512), ..mixture() };
+    TrainingInput { arch, pp: Count::ONE, accelerators: 64.0, global: 64.0, ..expert_parallel() }
 }
 
 fn mixture() -> Architecture {
