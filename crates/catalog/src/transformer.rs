@@ -166,6 +166,8 @@ pub struct Window {
     pub size: Count,
     /// Fraction of the layers that have the window.
     pub share: f64,
+    /// Whether windows are chunks that do not slide.
+    pub chunked: bool,
 }
 
 /// Mixture of experts.

@@ -69,13 +69,16 @@ pub struct Indexer {
     pub top_k: Count,
 }
 
-/// Sliding-window attention.
+/// Sliding-window or chunked attention.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
     /// Number of keys in the window of a query.
     pub size: Count,
     /// Share of the layers that use the window.
     pub share: f64,
+    /// Whether windows do not slide: sequences are divided into chunks of `size`, and queries see the earlier keys of
+    /// their chunk.
+    pub chunked: bool,
 }
 
 /// Architecture of a network.
@@ -327,8 +330,18 @@ impl Architecture {
         if let Some(indexer) = self.indexer {
             return within(f64::from(indexer.top_k));
         }
-        self.window.map_or(all, |window| window.share * within(f64::from(window.size)) + (1.0 - window.share) * all)
+        self.window.map_or(all, |window| {
+            let size = f64::from(window.size);
+            let local = if window.chunked && self.causal { mean_of_chunks(seq, size) } else { within(size) };
+            window.share * local + (1.0 - window.share) * all
+        })
     }
+}
+
+/// Mean number of earlier keys of `seq` queries in chunks of `size`.
+fn mean_of_chunks(seq: f64, size: f64) -> f64 {
+    let (whole, rest) = ((seq / size).floor() * size, seq % size);
+    0.5 * (whole * size + rest * rest) / seq.max(1.0)
 }
 
 #[cfg(test)]

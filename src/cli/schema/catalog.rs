@@ -236,6 +236,7 @@ fn window() -> Value {
         [
             ("size", count("window size [tokens]")),
             ("share", number(Bounds::SHARE, "share of the layers with a window")),
+            ("chunked", toggle("whether windows are chunks that do not slide")),
         ],
     )
 }

@@ -327,6 +327,7 @@ fn window(fields: &mut Fields<'_>, family: &Family) -> Option<Window> {
     if fields.node("use_sliding_window").is_some() && fields.boolean("use_sliding_window") == Some(false) {
         return None;
     }
+    let chunked = fields.node("attention_chunk_size").is_some() && fields.node("sliding_window").is_none();
     let size =
         count_under_either_key(fields, "sliding_window", "attention_chunk_size", NATURAL).and_then(Count::nonzero)?;
     let types = fields.node("layer_types").and_then(Node::items).filter(|types| !types.is_empty());
@@ -340,7 +341,7 @@ fn window(fields: &mut Fields<'_>, family: &Family) -> Option<Window> {
         (None, Some(pattern)) => 1.0 - 1.0 / pattern,
         (None, None) => family.window_share,
     };
-    (share > 0.0).then_some(Window { size, share })
+    (share > 0.0).then_some(Window { size, share, chunked })
 }
 
 fn count_of(items: &[Node]) -> Count {

@@ -137,7 +137,8 @@ fn encoder(
             window: window.zip(whole).map(|(side, whole)| {
                 let across = (side / patch_size.max(Count::ONE)).floor().max(1.0);
                 let size = Count::floor((0.5 * across * across).ceil());
-                crate::transformer::Window { size, share: (1.0 - whole as f64 / n_layers).clamp(0.0, 1.0) }
+                let share = (1.0 - whole as f64 / n_layers).clamp(0.0, 1.0);
+                crate::transformer::Window { size, share, chunked: false }
             }),
             attention_layers: n_layers,
             mlp_layers: n_layers,

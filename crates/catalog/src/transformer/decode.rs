@@ -36,7 +36,8 @@ impl Transformer {
         let window = fields.map("window", |window| {
             let size = window.required_count("size", WIDTH);
             let share = window.number("share", Bounds::SHARE).unwrap_or(1.0);
-            size.map(|size| Window { size, share })
+            let chunked = window.boolean("chunked").unwrap_or(false);
+            size.map(|size| Window { size, share, chunked })
         });
         let residual_streams = fields.count("residual_streams", Bounds { max: 64.0, ..Bounds::COUNT });
         let linear = fields.map("linear", Linear::decode).flatten();

@@ -17,7 +17,7 @@ fn deepseek_v3_has_its_published_parameters() {
 fn a_window_never_lengthens_the_context() {
     let full = Architecture::default();
     let mut windowed = full;
-    windowed.window = Some(Window { size: Count::new(1024), share: 1.0 });
+    windowed.window = Some(Window { size: Count::new(1024), share: 1.0, chunked: false });
     assert!(windowed.mean_context(8192.0) < full.mean_context(8192.0));
     assert_eq!(windowed.mean_context(512.0), full.mean_context(512.0));
 }

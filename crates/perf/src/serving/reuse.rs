@@ -178,7 +178,7 @@ mod tests {
         let plain = Architecture { kv_heads: Count::ONE, ..Architecture::default() };
         let (share, loading) = hits(plain, 1);
         // Half of the layers keep 1,024 of 8,300 tokens, on average of memory and tier.
-        let window = Some(Window { size: Count::new(1024), share: 0.5 });
+        let window = Some(Window { size: Count::new(1024), share: 0.5, chunked: false });
         let windowed = hits(Architecture { window, ..plain }, 1);
         assert!(
             (windowed.0 / share / (8300.0 / (0.5 * 1024.0 + 0.5 * 8300.0)) - 1.0).abs() < 0.01,

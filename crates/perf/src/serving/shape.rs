@@ -75,8 +75,10 @@ pub struct Shape {
     pub expansion_flops: f64,
     /// Keys in the window of a sliding-window layer.
     pub window: f64,
-    /// Share of the layers with a sliding window.
+    /// Share of the layers with a window.
     pub window_share: f64,
+    /// Whether the windows are chunks that do not slide.
+    pub chunked: bool,
     /// Number of keys that an indexer selects; `None` without an indexer.
     pub selected_keys: Option<f64>,
     /// Hidden vectors that a layer reads and writes for its residual streams, beyond a plain residual.
@@ -188,6 +190,7 @@ impl Shape {
             },
             window,
             window_share: windowed,
+            chunked: a.window.is_some_and(|window| window.chunked),
             selected_keys: a.indexer.map(|indexer| f64::from(indexer.top_k)),
             // Both sublayers mix the streams in and out: about four passes over each (arXiv 2512.24880).
             stream_passes: if a.streams > 1.0 { 8.0 * a.streams } else { 0.0 },
@@ -216,10 +219,16 @@ impl Shape {
         if let Some(selected) = self.selected_keys.filter(|selected| context > *selected) {
             return selected + INDEX_SHARE * context;
         }
+        // Sequences are at a random place in their chunk.
+        self.keys_within(context, if self.chunked { 0.5 * self.window } else { self.window })
+    }
+
+    /// Keys averaged over layers, those with a window having `local` keys once `context` exceeds it.
+    fn keys_within(&self, context: f64, local: f64) -> f64 {
         if self.window_share <= 0.0 || context <= self.window {
             return context;
         }
-        self.window_share * self.window + (1.0 - self.window_share) * context
+        self.window_share * local + (1.0 - self.window_share) * context
     }
 
     /// Mean number of keys that queries at positions around `context` read, averaged over layers. The positions extend
@@ -236,7 +245,18 @@ impl Shape {
             let (beyond, keys) = within(selected);
             return keys + INDEX_SHARE * beyond * 0.5 * (first.max(selected) + last);
         }
-        self.window_share * within(self.window).1 + (1.0 - self.window_share) * context
+        let local = match self.chunked {
+            true if self.window > 0.0 => {
+                // Sum over all earlier positions: those of whole chunks, and of a part of one.
+                let up_to = |at: f64| {
+                    let (chunks, rest) = ((at / self.window).floor(), at % self.window);
+                    0.5 * (chunks * self.window * self.window + rest * rest)
+                };
+                if span > 0.0 { (up_to(last) - up_to(first.max(0.0))) / span } else { context % self.window }
+            }
+            _ => within(self.window).1,
+        };
+        self.window_share * local + (1.0 - self.window_share) * context
     }
 
     /// Number of keys cached for a sequence of `context` tokens, averaged over layers. A layer with an indexer keeps
@@ -245,8 +265,8 @@ impl Shape {
         if self.selected_keys.is_some() {
             return (1.0 + INDEX_SHARE) * context;
         }
-        // Layers without attention have window 0 and keep nothing.
-        if full_window_cache && self.window > 0.0 { context } else { self.keys_read(context) }
+        // Layers without attention have window 0 and keep nothing. Those with chunks have room for a whole one.
+        if full_window_cache && self.window > 0.0 { context } else { self.keys_within(context, self.window) }
     }
 
     /// Bytes on this rank that a sequence of `context` tokens keeps: its keys and recurrent states.

@@ -131,11 +131,11 @@ fn one_byte_kv_cache_doubles_max_concurrency() {
 #[test]
 fn keeping_kv_outside_windows_lowers_max_concurrency() {
     let mut i = base();
-    (i.arch.window, i.isl) = (Some(Window { size: Count::new(128), share: 0.5 }), 4096.0);
+    (i.arch.window, i.isl) = (Some(Window { size: Count::new(128), share: 0.5, chunked: false }), 4096.0);
     let whole = ServingInput { full_window_cache: true, ..i };
     let (few, many) = (run(&whole), run(&i));
     assert!(many.max_concurrency > 1.5 * few.max_concurrency, "{} {}", many.max_concurrency, few.max_concurrency);
-    i.arch.window = Some(Window { size: Count::new(128), share: 0.0 });
+    i.arch.window = Some(Window { size: Count::new(128), share: 0.0, chunked: false });
     assert_eq!(run(&ServingInput { full_window_cache: true, ..i }).max_concurrency, run(&i).max_concurrency);
 }
 

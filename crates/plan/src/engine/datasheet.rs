@@ -220,7 +220,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
         vocab: t.vocab_size,
         tied: t.tied_embeddings,
         attention,
-        window: t.window.map(|window| Window { size: window.size, share: window.share }),
+        window: t.window.map(|window| Window { size: window.size, share: window.share, chunked: window.chunked }),
         streams: t.residual_streams,
         causal: matches!(t.kind, TransformerKind::Decoder | TransformerKind::EncoderDecoder),
         positions: if t.learned_positions { t.max_context } else { Count::ZERO },

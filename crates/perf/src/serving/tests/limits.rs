@@ -242,13 +242,13 @@ fn latent_vectors_of_earlier_keys_are_expanded_again_for_each_chunk() {
 fn windows_of_a_prompt_are_averaged_over_its_positions() {
     let shape = |arch: Architecture| Shape::new(&arch, &Formats::default(), &Layout::default());
     // Mean of min(position, 4,096) over 8,192 positions.
-    let window = Some(Window { size: Count::new(4096), share: 1.0 });
+    let window = Some(Window { size: Count::new(4096), share: 1.0, chunked: false });
     let windowed = shape(Architecture { window, ..Architecture::default() });
     assert_eq!(windowed.mean_keys_read(4096.0, 8192.0), 3072.0);
     let sums = |shape: &Shape, first: u32, last: u32| {
         (first..last).map(|at| shape.keys_read(f64::from(at) + 0.5)).sum::<f64>() / f64::from(last - first)
     };
-    let mixed = Some(Window { size: Count::new(1000), share: 0.75 });
+    let mixed = Some(Window { size: Count::new(1000), share: 0.75, chunked: false });
     let mixed = shape(Architecture { window: mixed, ..Architecture::default() });
     let sparse = shape(Architecture { indexer: Some(INDEXER), ..Architecture::deepseek_v3() });
     for shape in [windowed, mixed, sparse, shape(Architecture::default())] {
@@ -268,5 +268,29 @@ fn windows_of_a_prompt_are_averaged_over_its_positions() {
         let input = ServingInput { arch, isl: 8192.0, load: Load::PrefillOnly { batch: 1.0 }, ..base() };
         run(&input).time.compute
     };
-    assert!(time(window) < 0.99 * time(Some(Window { size: Count::new(8192), share: 1.0 })));
+    assert!(time(window) < 0.99 * time(Some(Window { size: Count::new(8192), share: 1.0, chunked: false })));
+}
+
+#[test]
+fn chunked_attention_sees_only_its_chunk() {
+    let chunks = Some(Window { size: Count::new(8192), share: 0.75, chunked: true });
+    let arch = Architecture { window: chunks, ..Architecture::default() };
+    let shape = Shape::new(&arch, &Formats::default(), &Layout::default());
+    // Decoding sequences are at a random place in their chunk, for which memory has room as a whole.
+    assert_eq!(shape.keys_read(64_000.0), 0.75 * 4096.0 + 0.25 * 64_000.0);
+    assert_eq!(shape.keys_cached(64_000.0, false), 0.75 * 8192.0 + 0.25 * 64_000.0);
+    assert_eq!(shape.keys_read(5000.0), 5000.0);
+    let of = |first: f64, last: f64| {
+        (shape.mean_keys_read(0.5 * (first + last), last - first) - 0.125 * (first + last)) / 0.75
+    };
+    for (first, last, mean) in [
+        (0.0, 8192.0, 4096.0),
+        (0.0, 81_920.0, 4096.0),
+        (8192.0, 12_288.0, 2048.0),
+        (0.0, 12_288.0, (8192.0 * 4096.0 + 4096.0 * 2048.0) / 12_288.0),
+    ] {
+        assert!((of(first, last) - mean).abs() < 1e-6, "{first} to {last}: {}", of(first, last));
+    }
+    let trained = arch.mean_context(12_288.0);
+    assert!((trained - shape.mean_keys_read(6144.0, 12_288.0)).abs() < 1e-6, "{trained}");
 }

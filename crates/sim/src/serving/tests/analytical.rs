@@ -34,7 +34,10 @@ fn low_load_matches_the_closed_form() {
         (
             "windows",
             ServingInput {
-                arch: Architecture { window: Some(Window { size: Count::new(1024), share: 0.5 }), ..llama_8b() },
+                arch: Architecture {
+                    window: Some(Window { size: Count::new(1024), share: 0.5, chunked: false }),
+                    ..llama_8b()
+                },
                 isl: 8000.0,
                 ..one
             },
@@ -345,7 +348,8 @@ fn chunks_of_latent_attention_match_the_closed_form() {
 /// Prompts that are longer than the window, in one chunk and in several.
 #[test]
 fn prompts_beyond_a_window_match_the_closed_form() {
-    let arch = Architecture { window: Some(Window { size: Count::new(4096), share: 1.0 }), ..llama_8b() };
+    let arch =
+        Architecture { window: Some(Window { size: Count::new(4096), share: 1.0, chunked: false }), ..llama_8b() };
     for isl in [2000.0, 6000.0, 30_000.0] {
         let case = ServingInput { arch, isl, osl: 50.0, ..closed(1.0) };
         let theory = estimate(&case, &Constants::default());

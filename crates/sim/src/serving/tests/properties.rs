@@ -30,7 +30,7 @@ prop_compose! {
         s.memory_utilization = memory;
         s.layout.dp = Count::new(replicas);
         if window {
-            s.arch.window = Some(Window { size: Count::new(512), share: 0.5 });
+            s.arch.window = Some(Window { size: Count::new(512), share: 0.5, chunked: false });
         }
         if pools {
             s.pools = Some(Pools { prefill: s.layout, decode: s.layout });
