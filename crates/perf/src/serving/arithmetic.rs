@@ -113,6 +113,7 @@ impl OneRank {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
     use super::*;
     use crate::accelerator::Accelerator;
     use crate::arch::Architecture;
