@@ -16,9 +16,11 @@ pub(crate) fn outputs(document: &Value) -> Vec<String> {
             let data = output.get("data");
             let plain = output.get("text").or_else(|| data.and_then(|data| data.get("text/plain")));
             let html = data.and_then(|data| data.get("text/html"));
-            match (html, plain) {
-                (Some(html), _) => text += &without_tags(&joined(html)),
-                (None, Some(plain)) => text += &joined(plain),
+            // The plain text of a table is only a placeholder; other HTML is styled plain text.
+            match (html.map(joined), plain) {
+                (Some(html), _) if html.contains("<table") => text += &without_tags(&html),
+                (_, Some(plain)) => text += &joined(plain),
+                (Some(html), None) => text += &without_tags(&html),
                 (None, None) => continue,
             }
             // Stream outputs of one cell may be split anywhere; other outputs are complete.
@@ -43,25 +45,32 @@ fn joined(value: &Value) -> String {
     }
 }
 
-/// Converts HTML to text, with table rows as lines and cells separated by bars.
+/// Converts HTML to text, with table rows as lines and cells separated by bars. Only `<pre>` keeps its newlines.
 fn without_tags(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
-    let mut rest = html;
+    let (mut rest, mut preformatted) = (html, false);
     while let Some((text, tag)) = rest.split_once('<') {
-        out.extend(text.chars().filter(|c| *c != '\n'));
-        let Some((tag, behind)) = tag.split_once('>') else { break };
+        out.extend(text.chars().filter(|c| preformatted || *c != '\n'));
+        let Some((tag, after)) = tag.split_once('>') else { break };
         match tag.trim_start().split([' ', '\n']).next().unwrap_or_default() {
             "/tr" | "/div" | "/p" | "br" | "br/" | "/table" => out.push('\n'),
             "td" | "th" => out.push_str("| "),
             "/td" | "/th" => out.push(' '),
+            "pre" => preformatted = true,
+            "/pre" => preformatted = false,
             _ => {}
         }
-        rest = behind;
+        rest = after;
     }
     if !rest.contains('<') {
         out.push_str(rest);
     }
-    out.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    out.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&#x27;", "'")
+        .replace("&#39;", "'")
+        .replace("&quot;", "\"")
+        .replace("&amp;", "&")
 }
 
 #[cfg(test)]
@@ -83,5 +92,18 @@ mod tests {
         ]});
         assert!(is_notebook(&notebook));
         assert_eq!(outputs(&notebook), ["a\nbc| Step | Training Loss \n| 10 | 2.5 \n\n\n"]);
+    }
+
+    #[test]
+    fn lines_of_preformatted_outputs_are_kept() {
+        let lines = "{'loss': 2.5, 'epoch': 0.1}\n{'loss': 2.4, 'epoch': 0.2}\n";
+        let html = format!("<pre style=\"white-space:pre\"><span>{}</span></pre>\n", lines.replace("'", "&#x27;"));
+        let shown = |data: Value| {
+            outputs(&json!({"nbformat": 4, "cells": [
+                {"cell_type": "code", "outputs": [{"output_type": "display_data", "data": data}]},
+            ]}))
+        };
+        assert_eq!(shown(json!({"text/html": html, "text/plain": lines})), [format!("{lines}\n")]);
+        assert_eq!(shown(json!({"text/html": html})), [format!("{lines}\n\n")]);
     }
 }
