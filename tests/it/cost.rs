@@ -1,5 +1,6 @@
 //! Cost, energy and time with the analytical engine: invariants of every price and power.
 
+use crate::common::program::{atlas, stdout};
 use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_plan::engine::estimate;
@@ -308,6 +309,14 @@ fn break_even_compares_with_the_same_rent_at_every_price_basis() {
     let months = |basis| at_basis(&parts, basis).get("break_even_months");
     same(months("owned"), months("stated"));
     same(months("owned"), months("reserved"));
+}
+
+#[test]
+fn break_even_states_what_it_assumes_of_idle_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["break-even", "--target", "h100-sxm-8", "--workload", "llama3.1-70b-serve"];
+    let text = stdout(&atlas(dir.path(), &args).assert().code(0));
+    assert!(text.contains("owned nodes are off while they are not used"), "{text}");
 }
 
 #[test]
