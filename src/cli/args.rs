@@ -179,8 +179,11 @@ pub struct IngestArgs {
 
 /// The settings `atlas ingest --set` takes.
 fn ingest_settings_help() -> String {
-    let list = help_list(atlas_ingest::SETTINGS.iter().map(|&(name, help)| (name, help.to_owned())).collect());
-    format!("Add a setting that the log does not state; repeatable. The settings are:\n\n{list}")
+    let list = atlas_ingest::SETTINGS.iter().map(|setting| (setting.name, setting.help.to_owned()));
+    let list = help_list(list.collect());
+    format!("Add a setting that the log does not state; repeatable. The settings are:
+
+{list}")
 }
 
 /// Knobs on the command line: the predecessor flags, and `--set` for all of them.

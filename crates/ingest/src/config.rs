@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use atlas_core::field::Knob;
 use serde_json::Value;
 
 use super::facts::number_to_json;
@@ -35,37 +36,63 @@ impl Origin {
     }
 }
 
-/// Names that `--set` accepts, and the meaning of each setting.
-pub const SETTINGS: [(&str, &str); 28] = [
-    ("num_gpus", "accelerators in the run"),
-    ("gpus_per_node", "accelerators per node"),
-    ("global_batch_size", "sequences per step (global batch size)"),
-    ("micro_batch_size", "sequences per device and micro-batch"),
-    ("gradient_accumulation_steps", "micro-batches per step"),
-    ("seq_len", "tokens per sequence"),
-    ("tensor_parallel", "TP"),
-    ("pipeline_parallel", "PP"),
-    ("virtual_pipeline_parallel", "VPP"),
-    ("context_parallel", "CP"),
-    ("expert_parallel", "EP"),
-    ("data_parallel", "DP"),
-    ("sequence_parallel", "whether sequence parallelism is on"),
-    ("zero_stage", "ZeRO stage"),
-    ("num_layers", "layers of the model"),
-    ("hidden_size", "hidden size of the model"),
-    ("num_attention_heads", "attention heads of the model"),
-    ("vocab_size", "vocabulary size of the model"),
-    ("parameters_billion", "parameters of the model, 1e9"),
-    ("precision", "number format of the arithmetic"),
-    ("model", "name of the model"),
-    ("device", "name of the accelerator"),
-    ("device_memory_gb", "memory of one accelerator, GB"),
-    ("gpu_cores", "cores of one accelerator, as counted by the vendor"),
-    ("software_stack", "cuda or rocm"),
-    ("software_version", "release of CUDA or ROCm"),
-    ("pytorch_version", "release of PyTorch"),
-    ("total_steps", "steps planned"),
+/// A setting that logs and users state.
+#[derive(Debug, Clone, Copy)]
+pub struct SettingSpec {
+    /// Name in logs, results and `--set`.
+    pub name: &'static str,
+    /// Its meaning.
+    pub help: &'static str,
+    /// Corresponding knob, of which all names are accepted.
+    knob: Option<Knob>,
+}
+
+const fn other(name: &'static str, help: &'static str) -> SettingSpec {
+    SettingSpec { name, help, knob: None }
+}
+
+const fn field(name: &'static str, knob: Knob) -> SettingSpec {
+    SettingSpec { name, help: knob.spec().help, knob: Some(knob) }
+}
+
+/// All settings.
+pub const SETTINGS: [SettingSpec; 28] = [
+    other("num_gpus", "accelerators in the run"),
+    other("gpus_per_node", "accelerators per node"),
+    field("global_batch_size", Knob::Global),
+    field("micro_batch_size", Knob::Microbatch),
+    other("gradient_accumulation_steps", "micro-batches per step"),
+    field("seq_len", Knob::Prompt),
+    field("tensor_parallel", Knob::Tp),
+    field("pipeline_parallel", Knob::Pp),
+    field("virtual_pipeline_parallel", Knob::Vpp),
+    field("context_parallel", Knob::Cp),
+    field("expert_parallel", Knob::Ep),
+    field("data_parallel", Knob::Dp),
+    field("sequence_parallel", Knob::Sp),
+    other("zero_stage", "ZeRO stage"),
+    other("num_layers", "layers of the model"),
+    other("hidden_size", "hidden size of the model"),
+    other("num_attention_heads", "attention heads of the model"),
+    other("vocab_size", "vocabulary size of the model"),
+    other("parameters_billion", "parameters of the model, 1e9"),
+    field("precision", Knob::Precision),
+    other("model", "name of the model"),
+    other("device", "name of the accelerator"),
+    other("device_memory_gb", "memory of one accelerator, GB"),
+    other("gpu_cores", "cores of one accelerator, as counted by the vendor"),
+    other("software_stack", "cuda or rocm"),
+    other("software_version", "release of CUDA or ROCm"),
+    other("pytorch_version", "release of PyTorch"),
+    other("total_steps", "steps planned"),
 ];
+
+/// Finds a setting by its name, or by a name of its knob.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static SettingSpec> {
+    let of_knob = || Knob::find(name).and_then(|knob| SETTINGS.iter().find(|setting| setting.knob == Some(knob)));
+    SETTINGS.iter().find(|setting| setting.name == name).or_else(of_knob)
+}
 
 /// A setting stated by a line.
 #[derive(Debug, Clone, PartialEq)]

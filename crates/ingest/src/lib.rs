@@ -54,7 +54,7 @@ pub use follow::Follow;
 pub use intake::{Ingested, Tally, ingest};
 pub use named::NamedFile;
 pub use observation::Observation;
-pub use reading::{Config, Context, Facts, Origin, Reading, SETTINGS};
+pub use reading::{Config, Context, Facts, Origin, Reading, SETTINGS, SettingSpec};
 pub use series::Warmup;
 
 use std::path::{Path, PathBuf};

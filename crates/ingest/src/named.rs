@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::config;
 use super::reading::{Config, Origin, SETTINGS};
 
 /// A file or directory with settings given by the user: `train.log:num_gpus=64,seq_len=4096`.
@@ -60,8 +61,8 @@ pub fn assign(settings: &mut Config, assignment: &str) -> Result<(), String> {
         return Err(format!("\"{assignment}\": expected NAME=VALUE"));
     };
     let (name, value) = (name.trim(), value.trim());
-    let Some((known, _)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
-        let names = SETTINGS.iter().map(|(known, _)| *known);
+    let Some(known) = config::find(name).map(|setting| setting.name) else {
+        let names = SETTINGS.iter().map(|setting| setting.name);
         let near = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         return Err(format!("no setting \"{name}\"{near}"));
@@ -91,6 +92,15 @@ mod tests {
         assert_eq!(settings.get("num_gpus"), Some(8.0));
         assert_eq!(settings.text("software_version"), Some("12.8"));
         assert_eq!(NamedFile::parse("a:b.log").unwrap().path, Path::new("a:b.log"));
+    }
+
+    #[test]
+    fn settings_have_all_names_of_their_knob() {
+        for name in ["tensor_parallel", "tp", "tensor_parallel_size", "tp_size"] {
+            let mut settings = Config::default();
+            assign(&mut settings, &format!("{name}=2")).unwrap();
+            assert_eq!(settings.get("tensor_parallel"), Some(2.0), "{name}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-pub use super::config::{Config, Origin, SETTINGS, Setting};
+pub use super::config::{Config, Origin, SETTINGS, Setting, SettingSpec};
 pub use super::context::Context;
 pub(crate) use super::facts::object;
 pub use super::facts::{Facts, number_to_json};

@@ -1,64 +1,93 @@
 //! Column names of measured rows: settings and metrics, with their names in logs and in the calibration guide.
+//!
+//! Columns that are knobs take names, help and type from the table of fields, and the names of measurement tables
+//! ([`validate::columns`](crate::validate::columns)) are understood too, so that both engines read the same row.
+
+use crate::validate::columns::{self, CellType};
+use CellType::{Count, Positive, Text};
+use atlas_core::field::Knob;
 
 /// A known column of measured rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     /// Canonical name.
     pub name: &'static str,
-    /// Other names, including those of logs and of the calibration guide.
-    pub aliases: &'static [&'static str],
+    /// Other names, including those of logs and of the calibration guide, but not those of the knob.
+    aliases: &'static [&'static str],
+    /// Corresponding knob.
+    knob: Option<Knob>,
+    /// Values that it accepts.
+    pub takes: CellType,
     /// Its meaning, with unit.
     pub help: &'static str,
     /// Whether it is a measured metric rather than a setting.
     pub figure: bool,
 }
 
-const fn setting(name: &'static str, aliases: &'static [&'static str], help: &'static str) -> Column {
-    Column { name, aliases, help, figure: false }
+const fn setting(name: &'static str, aliases: &'static [&'static str], takes: CellType, help: &'static str) -> Column {
+    Column { name, aliases, knob: None, takes, help, figure: false }
+}
+
+/// Creates a column for a knob, with its names, type and help.
+const fn field(name: &'static str, aliases: &'static [&'static str], knob: Knob) -> Column {
+    let spec = knob.spec();
+    Column { name, aliases, knob: Some(knob), takes: CellType::of(spec), help: spec.help, figure: false }
 }
 
 const fn figure(name: &'static str, aliases: &'static [&'static str], help: &'static str) -> Column {
-    Column { name, aliases, help, figure: true }
+    Column { name, aliases, knob: None, takes: Positive, help, figure: true }
+}
+
+impl Column {
+    const fn takes(self, takes: CellType) -> Column {
+        Column { takes, ..self }
+    }
 }
 
 /// All known columns.
 pub const COLUMNS: [Column; 54] = [
-    setting("mode", &["kind_of_run"], "training or inference"),
-    setting("hardware", &["device", "device_name", "accelerator", "gpu"], "accelerator of the run"),
-    setting("baseline", &["is_baseline"], "true for rows of the reference accelerator of f_vendor"),
-    setting("model", &["model_name", "config"], "name of the model"),
+    setting("mode", &["kind_of_run"], Text, "training or inference"),
+    setting("hardware", &["device", "device_name", "accelerator", "gpu"], Text, "accelerator of the run"),
+    setting("baseline", &["is_baseline"], CellType::Flag, "true for rows of the reference accelerator of f_vendor"),
+    setting("model", &["model_name", "config"], Text, "name of the model"),
     setting(
         "num_gpus",
         &["accelerators", "gpus", "num_accelerators", "world_size", "device_count", "ngpus"],
+        Count,
         "accelerators in the run",
     ),
-    setting("tp", &["tensor_parallel", "tensor_model_parallel_size"], "tensor-parallel ranks"),
-    setting("pp", &["pipeline_parallel", "pipeline_model_parallel_size"], "pipeline stages"),
-    setting("vpp", &["virtual_pipeline_parallel"], "model chunks per stage"),
-    setting("cp", &["context_parallel"], "context-parallel ranks"),
-    setting("ep", &["expert_parallel"], "expert-parallel ranks"),
-    setting("dp", &["data_parallel"], "data-parallel replicas"),
-    setting("sp", &["sequence_parallel"], "sequence parallelism, true or false"),
-    setting("zero_stage", &["zero"], "ZeRO stage"),
-    setting("batch", &["batch_size", "micro_batch_size", "microbatch", "mbs"], "micro-batch size, sequences"),
-    setting("global_batch", &["global_batch_size", "gbs"], "sequences per step"),
-    setting("seq_len", &["sequence_length", "seq", "isl", "input_len", "prompt"], "tokens per sequence, or per prompt"),
-    setting("generate", &["osl", "output_len"], "output tokens"),
-    setting("concurrency", &["max_concurrency"], "concurrent requests"),
-    setting("request_rate", &[], "offered requests per second"),
-    setting("precision", &["dtype"], "number format"),
-    setting("num_layers", &["layers", "n_layers"], "layers of the model"),
-    setting("hidden_size", &["hidden"], "hidden size of the model"),
-    setting("num_attention_heads", &["heads", "n_heads"], "attention heads of the model"),
-    setting("vocab_size", &["vocab"], "vocabulary size of the model"),
-    setting("parameters_billion", &["params_billion"], "parameters of the model, billions"),
-    setting("fabric", &["network", "interconnect"], "fabric that carried the collective or the run: IB, RoCE, …"),
-    setting("virt", &["virtualization"], "bare or sriov"),
-    setting("cuda_graphs", &["graphs"], "CUDA graphs, true or false"),
-    setting("gpudirect_rdma", &["gpudirect", "gdr"], "GPUDirect RDMA, true or false"),
-    setting("load", &["load_level"], "offered load, share of the peak throughput"),
-    setting("message_bytes", &["bytes", "message_size", "size_bytes", "size"], "message size of the collective, bytes"),
-    setting("op", &["collective", "pattern"], "collective: all_reduce, …"),
+    field("tp", &[], Knob::Tp),
+    field("pp", &[], Knob::Pp),
+    field("vpp", &["virtual_pipeline_parallel"], Knob::Vpp),
+    field("cp", &[], Knob::Cp),
+    field("ep", &[], Knob::Ep),
+    field("dp", &[], Knob::Dp),
+    field("sp", &[], Knob::Sp),
+    setting("zero_stage", &["zero"], Positive, "ZeRO stage"),
+    field("batch", &["batch_size"], Knob::Microbatch),
+    field("global_batch", &[], Knob::Global),
+    field("seq_len", &[], Knob::Prompt),
+    field("generate", &[], Knob::Generate).takes(Positive),
+    field("concurrency", &["max_concurrency"], Knob::Concurrency).takes(Positive),
+    field("request_rate", &[], Knob::RequestRate),
+    field("precision", &[], Knob::Precision),
+    setting("num_layers", &["layers", "n_layers"], Count, "layers of the model"),
+    setting("hidden_size", &["hidden"], Count, "hidden size of the model"),
+    setting("num_attention_heads", &["heads", "n_heads"], Count, "attention heads of the model"),
+    setting("vocab_size", &["vocab"], Count, "vocabulary size of the model"),
+    setting("parameters_billion", &["params_billion"], Positive, "parameters of the model, billions"),
+    field("fabric", &["interconnect"], Knob::Fabric),
+    field("virt", &[], Knob::Virt),
+    field("cuda_graphs", &[], Knob::CudaGraphs),
+    field("gpudirect_rdma", &[], Knob::GpudirectRdma),
+    setting("load", &["load_level"], Text, "offered load, share of the peak throughput"),
+    setting(
+        "message_bytes",
+        &["bytes", "message_size", "size_bytes", "size"],
+        Positive,
+        "message size of the collective, bytes",
+    ),
+    setting("op", &["collective", "pattern"], Text, "collective: all_reduce, …"),
     figure(
         "tokens_per_sec",
         &[
@@ -131,6 +160,46 @@ pub const COLUMNS: [Column; 54] = [
 /// Returns the column with this name or alias, ignoring case and treating `-` and spaces as `_`.
 #[must_use]
 pub fn column(name: &str) -> Option<&'static Column> {
-    let name = name.trim().to_lowercase().replace(['-', ' '], "_");
-    COLUMNS.iter().find(|column| column.name == name || column.aliases.contains(&name.as_str()))
+    let name = normalized(name);
+    // Names that only measurement tables know denote the same column as the other names of their column.
+    named(&name).or_else(|| columns::find(&name)?.names().find_map(named))
+}
+
+/// Column with this name, or with this name of its knob.
+fn named(name: &str) -> Option<&'static Column> {
+    let own = COLUMNS.iter().find(|column| column.name == name || column.aliases.contains(&name));
+    let of_knob = || Knob::find(name).and_then(|knob| COLUMNS.iter().find(|column| column.knob == Some(knob)));
+    own.or_else(of_knob)
+}
+
+/// A name of a column in lower case, with `_` instead of `-` and spaces.
+pub(super) fn normalized(name: &str) -> String {
+    name.trim().to_lowercase().replace(['-', ' '], "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_names_of_a_column_denote_it_in_knobs_and_in_measurement_tables() {
+        for own in &COLUMNS {
+            let of_knob = own.knob.iter().flat_map(|knob| knob.spec().aliases);
+            for name in std::iter::once(&own.name).chain(own.aliases).chain(of_knob) {
+                assert_eq!(column(name).map(|column| column.name), Some(own.name), "{name}");
+            }
+        }
+        for table in columns::COLUMNS {
+            let found: Vec<Option<&str>> = table.names().map(|name| column(name).map(|column| column.name)).collect();
+            assert!(found.iter().all(|name| found.first() == Some(name)), "{}: {found:?}", table.name);
+        }
+    }
+
+    #[test]
+    fn no_two_columns_share_a_name() {
+        let mut seen = std::collections::BTreeSet::new();
+        for name in COLUMNS.iter().flat_map(|column| std::iter::once(&column.name).chain(column.aliases)) {
+            assert!(seen.insert(*name), "{name}");
+        }
+    }
 }

@@ -4,28 +4,8 @@ use serde_json::Value;
 
 use super::columns::column;
 use super::observation::number;
+use crate::validate::columns::CellType;
 use atlas_core::plan::Format;
-
-/// Settings that are counts.
-const COUNTS: [&str; 14] = [
-    "num_gpus",
-    "tp",
-    "pp",
-    "vpp",
-    "cp",
-    "ep",
-    "dp",
-    "batch",
-    "global_batch",
-    "seq_len",
-    "num_layers",
-    "hidden_size",
-    "num_attention_heads",
-    "vocab_size",
-];
-/// Settings that are other numbers.
-const NUMBERS: [&str; 6] =
-    ["generate", "concurrency", "request_rate", "message_bytes", "parameters_billion", "zero_stage"];
 
 /// Parses a number format, also as PyTorch and JAX name it: `torch.bfloat16`.
 #[must_use]
@@ -56,11 +36,11 @@ pub fn invalid_value(name: &str, value: &Value) -> Option<String> {
         let sound = !plain || number(value).is_some_and(|number| number >= 0.0);
         return if sound { None } else { expected("a number of at least 0") };
     }
-    if COUNTS.contains(&column.name) {
+    if column.takes == CellType::Count {
         let sound = number(value).is_some_and(|number| number >= 1.0 && number.fract() == 0.0);
         return if sound { None } else { expected("a whole number from 1") };
     }
-    if NUMBERS.contains(&column.name) {
+    if column.takes == CellType::Positive {
         let endless = text.is_some_and(|text| text.eq_ignore_ascii_case("inf"));
         let sound = endless || number(value).is_some_and(|number| number >= 0.0);
         return if sound { None } else { expected("a number of at least 0") };

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::columns::column;
-use crate::validate::columns::{COLUMNS, ColumnTarget, canonical};
+use super::columns::{column, normalized};
+use crate::validate::columns;
 use atlas_config::Mode;
 use atlas_core::statistics::quantile;
 
@@ -310,7 +310,7 @@ impl Observation {
         let settings = self.settings.iter().filter(|(name, _)| !but.contains(name));
         let settings = settings.map(|(name, value)| format!("{name}={value};"));
         // Of the cells of measurement tables, only those without a corresponding setting.
-        let typed = self.typed.iter().filter(|(name, _)| column(name).is_none() && place(name).is_scenario());
+        let typed = self.typed.iter().filter(|(name, _)| column(name).is_none() && is_scenario(name));
         settings.chain(typed.map(|(name, text)| format!("{name}={text};"))).collect()
     }
 
@@ -328,13 +328,12 @@ impl Observation {
 
 /// Column of measurement tables with this name, if any.
 pub(super) fn typed(name: &str) -> Option<&'static str> {
-    let name = canonical(name);
-    COLUMNS.iter().find(|column| column.name == name).map(|column| column.name)
+    columns::find(&normalized(name)).map(|column| column.name)
 }
 
-/// Destination of the value of a column of measurement tables.
-fn place(name: &str) -> ColumnTarget {
-    COLUMNS.iter().find(|column| column.name == name).map_or(ColumnTarget::Record, |column| column.place)
+/// Whether this column of measurement tables is part of the scenario.
+fn is_scenario(name: &str) -> bool {
+    columns::find(name).is_some_and(|column| column.place.is_scenario())
 }
 
 /// Converts a number, string or boolean to the text of a cell.
@@ -410,4 +409,20 @@ fn measured(value: &Value) -> Option<Measured> {
         });
     }
     number(value).map(Measured::without_spread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn degrees_of_parallelism_have_one_meaning_under_all_their_names() {
+        for name in ["tp", "tensor_parallel", "tensor_parallel_size", "tp_size", "Tensor-Parallel-Size"] {
+            let (row, unknown) = Observation::of("a.csv:2", [(name, &Value::from("2")), ("num_devices", &"8".into())]);
+            let typed: Vec<(&str, &str)> = row.typed().collect();
+            assert_eq!(typed, [("num_accelerators", "8"), ("tp", "2")], "{name}");
+            assert_eq!((row.number("tp"), row.accelerators()), (Some(2.0), Some(8.0)), "{name}");
+            assert!(unknown.is_empty(), "{name}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use super::columns::{COLUMNS, column};
 use super::intake;
 use super::misstated::invalid_value;
 use super::observation::Observation;
-use crate::validate::columns::{COLUMNS as TYPED, canonical};
+use crate::validate::columns::{self, COLUMNS as TYPED};
 use atlas_ingest::{Context, Warmup, files_below};
 
 /// Name and value of a setting.
@@ -24,7 +24,7 @@ pub fn label(text: &str) -> Result<Label, String> {
         return Err(format!("\"{text}\": expected NAME=VALUE"));
     };
     let known = column(name).filter(|column| !column.figure).map(|column| column.name);
-    let stated = || TYPED.iter().find(|column| column.place.is_scenario() && column.name == canonical(name));
+    let stated = || columns::find(name).filter(|column| column.place.is_scenario());
     let Some(known) = known.or_else(|| stated().map(|column| column.name)) else {
         let own = COLUMNS.iter().filter(|column| !column.figure).map(|column| column.name);
         let names = own.chain(TYPED.iter().filter(|column| column.place.is_scenario()).map(|column| column.name));

@@ -82,13 +82,7 @@ const fn field(name: &'static str, aliases: &'static [&'static str], knob: Knob)
         FileLocation::Workload(path) | FileLocation::Target(path) => path,
         FileLocation::Nowhere => &[],
     };
-    let takes = match spec.kind {
-        ValueType::Toggle => CellType::Flag,
-        ValueType::Number { bounds, .. } if bounds.whole => CellType::Count,
-        ValueType::Number { bounds, .. } if bounds.max <= 1.0 => CellType::Share,
-        ValueType::Number { .. } => CellType::Positive,
-        ValueType::Choice(_) | ValueType::Fabric | ValueType::Software | ValueType::Seed => CellType::Text,
-    };
+    let takes = CellType::of(spec);
     let place = match (spec.location, takes) {
         (FileLocation::Target(path), _) => ColumnTarget::Target(path),
         (_, CellType::Flag) => ColumnTarget::Flag(path),
@@ -113,6 +107,11 @@ impl Column {
 
     const fn same_as(self, knob: Knob) -> Column {
         Column { knob: Some(knob), ..self }
+    }
+
+    /// Its name and aliases.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
     /// Specification of the corresponding knob.
@@ -161,6 +160,18 @@ impl Column {
 }
 
 impl CellType {
+    /// Values of a knob.
+    #[must_use]
+    pub const fn of(spec: &Spec) -> CellType {
+        match spec.kind {
+            ValueType::Toggle => CellType::Flag,
+            ValueType::Number { bounds, .. } if bounds.whole => CellType::Count,
+            ValueType::Number { bounds, .. } if bounds.max <= 1.0 => CellType::Share,
+            ValueType::Number { .. } => CellType::Positive,
+            ValueType::Choice(_) | ValueType::Fabric | ValueType::Software | ValueType::Seed => CellType::Text,
+        }
+    }
+
     /// Description for diagnostics: `a whole number of at least 1`.
     #[must_use]
     pub fn describe(self) -> String {
@@ -370,12 +381,17 @@ pub const COLUMNS: &[Column] = &[
         .unit("ms"),
 ];
 
+/// Returns the column with this name or alias, ignoring case.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Column> {
+    let name = name.trim();
+    COLUMNS.iter().find(|column| column.names().any(|known| known.eq_ignore_ascii_case(name)))
+}
+
 /// Returns the canonical name of a column.
 #[must_use]
 pub fn canonical(name: &str) -> &str {
-    let name = name.trim();
-    let is = |known: &&str| known.eq_ignore_ascii_case(name);
-    COLUMNS.iter().find(|column| is(&column.name) || column.aliases.iter().any(is)).map_or(name, |column| column.name)
+    find(name).map_or_else(|| name.trim(), |column| column.name)
 }
 
 #[cfg(test)]
@@ -414,8 +430,8 @@ mod tests {
     #[test]
     fn no_two_columns_share_a_name_or_an_alias() {
         let mut seen = BTreeSet::new();
-        for name in COLUMNS.iter().flat_map(|column| std::iter::once(&column.name).chain(column.aliases)) {
-            assert!(seen.insert(*name), "{name}");
+        for name in COLUMNS.iter().flat_map(Column::names) {
+            assert!(seen.insert(name), "{name}");
         }
     }
 }
