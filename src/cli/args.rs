@@ -181,9 +181,11 @@ pub struct IngestArgs {
 fn ingest_settings_help() -> String {
     let list = atlas_ingest::SETTINGS.iter().map(|setting| (setting.name, setting.help.to_owned()));
     let list = help_list(list.collect());
-    format!("Add a setting that the log does not state; repeatable. The settings are:
+    format!(
+        "Add a setting that the log does not state; repeatable. The settings are:
 
-{list}")
+{list}"
+    )
 }
 
 /// Knobs on the command line: the predecessor flags, and `--set` for all of them.

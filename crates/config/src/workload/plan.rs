@@ -67,11 +67,9 @@ pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
     let mut format = |key| {
         let weights = key == Knob::Precision.spec().key();
         let names = if weights { [Format::NAMES, Preset::NAMES].concat() } else { Format::NAMES.to_vec() };
-        let named = |text: &str| {
-            let preset = if weights { Preset::named(text) } else { None };
-            preset.or_else(|| {
-                Format::named(text).map(|weights| Preset { weights, compute: None, bits: None, nvfp4: false })
-            })
+        let named = |text: &str| match weights {
+            true => Preset::named(text),
+            false => Some(Preset { weights: Format::named(text)?, compute: None, bits: None, nvfp4: None }),
         };
         let found = word(p, key, named, &names)?;
         if weights {
