@@ -68,10 +68,10 @@ pub struct Args {
 /// How the job is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
-    /// Fields with their origins, then what is missing or was not understood
+    /// Fields with their origins, then what is missing or was not recognized
     #[default]
     Text,
-    /// One JSON object: fields, origin, missing, not_understood, conflicts, variants, roles
+    /// One JSON object: fields, origin, missing, not_recognized, conflicts, variants, roles
     Json,
 }
 
@@ -256,7 +256,7 @@ fn text(job: &Value) -> String {
         ("variants", "variants"),
         ("conflicts", "cannot run as written"),
         ("missing", "set these variables"),
-        ("not_understood", "not understood"),
+        ("not_recognized", "not recognized"),
     ] {
         let items: Vec<String> = match job.get(key) {
             Some(Value::Array(items)) => items.iter().map(item).collect(),

@@ -30,7 +30,7 @@ pub(crate) enum ReleaseError {
     /// A program failed; its own output states the reason.
     #[error("{0} failed")]
     Failed(String),
-    /// The output of `cargo metadata` is not understood.
+    /// The output of `cargo metadata` is not recognized.
     #[error("cargo metadata: {0}")]
     Metadata(String),
     /// The binary fails without system files.

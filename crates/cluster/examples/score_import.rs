@@ -126,7 +126,7 @@ fn main() -> ExitCode {
         }
         if verbose && !lines.is_empty() {
             println!("{file}\n{}", lines.join("\n"));
-            for n in &got.not_understood {
+            for n in &got.not_recognized {
                 println!("  ?       {} (line {:?})", n.text, n.at.line);
             }
             for m in &got.missing {

@@ -27,7 +27,7 @@ const MAX_LINE_BYTES: usize = 2_000;
 /// Parses a line.
 ///
 /// # Errors
-/// A word is not understood, or a bound or setting is invalid. The error lists the valid ones.
+/// A word is not recognized, or a bound or setting is invalid. The error lists the valid ones.
 pub fn parse(line: &str, known: &Known) -> Result<Question, ParseError> {
     if line.len() > MAX_LINE_BYTES {
         return Err(ParseError::TooLong { longest: MAX_LINE_BYTES });

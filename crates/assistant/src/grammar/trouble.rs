@@ -6,7 +6,7 @@ use atlas_document::suggestion::did_you_mean;
 use atlas_plan::knob::{KNOBS, KnobError};
 use atlas_plan::search::{ConditionError, figure};
 
-/// Reason why a line is not understood.
+/// Reason why a line is not recognized.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// A word is unknown.

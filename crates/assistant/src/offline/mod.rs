@@ -2,7 +2,7 @@
 //! the answer, which ends with the commands that reproduce it.
 //!
 //! The subject (workload, hardware, settings, constraints) is parsed with the query grammar of the command line, so
-//! that words have the same meaning everywhere. A word that is not understood is reported, never ignored.
+//! that words have the same meaning everywhere. A word that is not recognized is reported, never ignored.
 
 mod case;
 mod change;
@@ -68,13 +68,13 @@ pub const EXAMPLES: [&str; 21] = [
 /// Reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The question is not understood.
+    /// The question is not recognized.
     #[error("{reason}\n{}", answerable_questions())]
     Unknown {
-        /// The part that is not understood, and why.
+        /// The part that is not recognized, and why.
         reason: String,
     },
-    /// The subject is not understood.
+    /// The subject is not recognized.
     #[error("{trouble}\n{}", answerable_questions())]
     Subject {
         /// Error of the grammar.
@@ -86,7 +86,7 @@ pub enum Refusal {
     /// The scenario cannot be resolved.
     #[error("{0}")]
     Scenario(String),
-    /// The question is understood, but cannot be answered.
+    /// The question is recognized, but cannot be answered.
     #[error("{0}")]
     Nothing(String),
 }
@@ -114,7 +114,7 @@ pub fn is_question(line: &str) -> bool {
 /// Answers a question. `gauge` cancels searches.
 ///
 /// # Errors
-/// The question or its subject is not understood, or the scenario cannot be resolved.
+/// The question or its subject is not recognized, or the scenario cannot be resolved.
 pub fn answer(line: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
     if rephrased::is_of_quality(&words::Words::of(line)) {
         return Err(Refusal::Nothing(

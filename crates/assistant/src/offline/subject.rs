@@ -55,7 +55,7 @@ impl ParsedQuestion {
         if readings.is_empty() {
             return ParsedQuestion::read(line, words, readings, known, context);
         }
-        // If the corrected question is not understood either, report the error for the original words.
+        // If the corrected question is not recognized either, report the error for the original words.
         let found = ParsedQuestion::read(line, corrected, readings, known.clone(), context);
         found.or_else(|_| ParsedQuestion::read(line, words, Vec::new(), known, context))
     }
@@ -175,7 +175,7 @@ impl ParsedQuestion {
                     }
                     (None, Ok(_)) => Err(parsed
                         .err()
-                        .map_or(Refusal::Unknown { reason: "the question is not understood".to_owned() }, |trouble| {
+                        .map_or(Refusal::Unknown { reason: "the question is not recognized".to_owned() }, |trouble| {
                             Refusal::Subject { trouble }
                         })),
                 }

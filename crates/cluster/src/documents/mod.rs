@@ -147,9 +147,9 @@ pub fn documents(import: &Import, library: &Library, given: &UserInput) -> Resul
     }
     let workload = workload::write(&context, &mut notes).map_err(|more| gaps.extend(more)).ok();
     let unknown: Vec<String> =
-        import.not_understood.iter().map(|note| format!("{} ({})", note.text, facts::shown_place(&note.at))).collect();
+        import.not_recognized.iter().map(|note| format!("{} ({})", note.text, facts::shown_place(&note.at))).collect();
     if !unknown.is_empty() {
-        notes.push(format!("not understood: {}", unknown.join(", ")));
+        notes.push(format!("not recognized: {}", unknown.join(", ")));
     }
     let unused = facts.unused();
     if !unused.is_empty() {
@@ -161,7 +161,7 @@ pub fn documents(import: &Import, library: &Library, given: &UserInput) -> Resul
             let entry = |body: &str| format!("- name: {}\n{body}", yaml_text(&name));
             let read_from = [target.read_from, workload.1];
             let unknown: String =
-                unknown.iter().map(|setting| format!("# not understood: {}\n", one_line(setting))).collect();
+                unknown.iter().map(|setting| format!("# not recognized: {}\n", one_line(setting))).collect();
             let workload = format!("{unknown}{}", entry(&workload.0));
             Ok(Documents { target: entry(&target.body), workload, read_from, notes, name })
         }

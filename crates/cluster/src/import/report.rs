@@ -38,7 +38,7 @@ pub struct Import {
     /// Variables that the caller must set.
     pub missing: Vec<Missing>,
     /// Settings that were not recognized.
-    pub not_understood: Vec<Note>,
+    pub not_recognized: Vec<Note>,
     /// Reasons why the job cannot run as written.
     pub conflicts: Vec<Note>,
     /// For several configurations in one file, the values that differ in each.
@@ -64,7 +64,7 @@ impl Import {
                 self.origin.iter().map(|(k, o)| (k.clone(), json!({ "file": o.file, "line": o.line }))),
             ),
             "missing": self.missing.iter().map(|m| json!({ "name": m.name, "file": m.at.file, "line": m.at.line })).collect::<Vec<_>>(),
-            "not_understood": self.not_understood.iter().map(note).collect::<Vec<_>>(),
+            "not_recognized": self.not_recognized.iter().map(note).collect::<Vec<_>>(),
             "conflicts": self.conflicts.iter().map(note).collect::<Vec<_>>(),
             "variants": self.variants,
             "roles": self.roles,
@@ -145,16 +145,16 @@ pub(crate) fn build(out: ReadFields, files: &[String]) -> Import {
             missing.push(Missing { name, at: origin(at) });
         }
     }
-    let mut not_understood: Vec<Note> = Vec::new();
+    let mut not_recognized: Vec<Note> = Vec::new();
     // Files that are referenced but were not provided may contain the missing values.
     let absent = out.references.into_iter().map(|(path, at)| (format!("file {path} not provided"), at));
     for (text, at) in out.unrecognized.into_iter().chain(absent) {
         let n = Note { text: mask(&text), at: origin(at) };
-        if !not_understood.contains(&n) && not_understood.len() < 1000 {
-            not_understood.push(n);
+        if !not_recognized.contains(&n) && not_recognized.len() < 1000 {
+            not_recognized.push(n);
         }
     }
-    Import { fields: map, origin: origins, missing, not_understood, conflicts, variants, roles }
+    Import { fields: map, origin: origins, missing, not_recognized, conflicts, variants, roles }
 }
 
 fn masked(v: &mut Json) {

@@ -263,17 +263,17 @@ fn experts_stages_and_overlap_of_megatron_are_planned() {
     expect("", &[("recompute", "none"), ("overlap_data", "off"), ("overlap_tensor", "off")]);
     expect("--recompute-activations --tp-comm-overlap", &[("overlap_tensor", "on"), ("overlap_data", "off")]);
     let listed =
-        read("run.sh", &format!("{all} --moe-token-dispatcher-type allgather")).to_json()["not_understood"].to_string();
+        read("run.sh", &format!("{all} --moe-token-dispatcher-type allgather")).to_json()["not_recognized"].to_string();
     assert!(listed.contains("moe-token-dispatcher-type"), "{listed}");
 }
 
 #[test]
-fn settings_that_are_not_understood_are_listed_with_the_estimate_and_in_the_file() {
+fn settings_that_are_not_recognized_are_listed_with_the_estimate_and_in_the_file() {
     let (found, _) = planned(
         "vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-sise 4",
         &[("prompt", "2000"), ("generate", "500"), ("concurrency", "64")],
     );
-    let wanted = "not understood: --tensor-parallel-sise (run.sh:1)";
+    let wanted = "not recognized: --tensor-parallel-sise (run.sh:1)";
     assert!(found.notes.iter().any(|note| note == wanted), "{:?}", found.notes);
     assert!(found.workload.starts_with(&format!("# {wanted}\n")), "{}", found.workload);
 }

@@ -91,7 +91,7 @@ fn with(row: &Row, base: &str, more: &str) -> Import {
 
 #[derive(Debug, PartialEq)]
 enum Fate {
-    Understood,
+    Recognized,
     Listed,
     Silent,
 }
@@ -101,8 +101,8 @@ fn fate(row: &Row) -> Option<Fate> {
     let (before, after) = (with(row, base, ""), with(row, base, &more));
     let json = |import: &Import, key: &str| import.to_json()[key].clone();
     Some(if json(&before, "fields") != json(&after, "fields") {
-        Fate::Understood
-    } else if json(&before, "not_understood") != json(&after, "not_understood")
+        Fate::Recognized
+    } else if json(&before, "not_recognized") != json(&after, "not_recognized")
         || json(&before, "missing") != json(&after, "missing")
     {
         Fate::Listed
@@ -256,14 +256,14 @@ fn left_out() -> BTreeMap<(String, String), String> {
 }
 
 #[test]
-fn flags_of_modeled_fields_are_understood() {
+fn flags_of_modeled_fields_are_recognized() {
     let rows = rows();
     let mut failed = Vec::new();
     for (tool, flags) in MODELED {
         for flag in *flags {
             match rows.iter().find(|row| row.tool == *tool && row.flag == *flag) {
                 None => failed.push(format!("{tool} {flag}: not in the table")),
-                Some(row) if fate(row) != Some(Fate::Understood) => {
+                Some(row) if fate(row) != Some(Fate::Recognized) => {
                     failed.push(format!("{tool} {flag}: {:?}", fate(row)))
                 }
                 Some(_) => {}
@@ -282,7 +282,7 @@ fn silently_ignored_flags_equal_the_documented_list() {
     for row in rows() {
         let Some(fate) = fate(&row) else { continue };
         counts[match fate {
-            Fate::Understood => 0,
+            Fate::Recognized => 0,
             Fate::Listed => 1,
             Fate::Silent => 2,
         }] += 1;
@@ -297,10 +297,10 @@ fn silently_ignored_flags_equal_the_documented_list() {
 }
 
 #[test]
-fn unknown_flag_is_listed_as_not_understood() {
+fn unknown_flag_is_listed_as_not_recognized() {
     for base in ["vllm serve org/M", "python -m sglang.launch_server --model-path org/M", "trtllm-serve org/M"] {
         let import = read("run.sh", &format!("{base} --brand-new-parallel-mode 2\n"));
-        let listed = import.to_json()["not_understood"].to_string();
+        let listed = import.to_json()["not_recognized"].to_string();
         assert!(listed.contains("brand-new-parallel-mode"), "{base}: {listed}");
         assert_ne!(import.to_json()["fields"], Value::Null);
     }

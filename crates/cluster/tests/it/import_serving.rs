@@ -260,7 +260,7 @@ fn helm_directives_in_yaml_are_skipped_and_reported() {
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: m}\nspec:\n  replicas: 1\n  template:\n    spec:\n      containers:\n      -   name: c\n        image: vllm/vllm-openai\n        args:\n        {{- if .Values.long }}\n        - --max-model-len=4096\n        {{- end }}\n        - --model=org/base-7B\n",
     );
     expect(&i, &json!({ "model": "org/base-7B", "max_model_len": 4096, "replicas": 1 }));
-    let lines: Vec<_> = i.not_understood.iter().filter_map(|n| n.at.line).collect();
+    let lines: Vec<_> = i.not_recognized.iter().filter_map(|n| n.at.line).collect();
     assert_eq!(lines, [12, 14]);
 }
 
@@ -284,7 +284,7 @@ fn older_releases_of_sglang_distribute_experts_over_all_tensor_ranks_by_a_switch
     };
     let found = run("--enable-ep-moe");
     expect(&found, &json!({ "tp": 16, "ep": 16 }));
-    assert!(found.not_understood.is_empty(), "{:?}", found.not_understood);
+    assert!(found.not_recognized.is_empty(), "{:?}", found.not_recognized);
     assert!(run("--ep-size 8").conflicts.is_empty());
     let conflicts = run("--ep-size 32").conflicts;
     assert!(conflicts.iter().any(|note| note.text.contains("does not divide tp_size = 16")), "{conflicts:?}");

@@ -195,7 +195,7 @@ fn sourced_and_referenced_files_are_merged_into_one_job() {
 fn unknown_flags_are_reported_with_their_line() {
     let i =
         read("s.sh", "#!/bin/bash\nvllm serve org/base-7B \\\n  -tp 2 \\\n  --turbo-cache-depth 7 \\\n  --port 80\n");
-    let found: Vec<_> = i.not_understood.iter().map(|n| (n.text.as_str(), n.at.line)).collect();
+    let found: Vec<_> = i.not_recognized.iter().map(|n| (n.text.as_str(), n.at.line)).collect();
     assert_eq!(found, [("--turbo-cache-depth", Some(4))]);
 }
 

@@ -1,4 +1,4 @@
-//! One parser per tool. Parsers take text, never fail, and return what they understood; the result for invalid text is
+//! One parser per tool. Parsers take text, never fail, and return what they recognized; the result for invalid text is
 //! empty.
 
 pub mod amd_smi;

@@ -92,7 +92,7 @@ pub struct Row {
     pub list: String,
 }
 
-/// Parses the output of `sinfo -h -e -o` with [`FORMAT`]. Also returns the number of lines that were not understood.
+/// Parses the output of `sinfo -h -e -o` with [`FORMAT`]. Also returns the number of lines that were not recognized.
 #[must_use]
 pub fn parse(text: &str) -> (Vec<Row>, usize) {
     let mut rows = Vec::new();

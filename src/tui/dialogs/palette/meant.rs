@@ -56,7 +56,7 @@ pub(super) fn bare(line: &str) -> &str {
     line.trim().trim_matches(['"', '\'', '“', '”', '?', '!', '.']).trim()
 }
 
-/// How a line is understood without fillers and unknown words.
+/// How a line is read without fillers and unknown words.
 enum Interpretation {
     /// A question, and the number of unknown words that were removed.
     Question(Question, usize),
@@ -90,7 +90,7 @@ fn interpret(line: &str, known: &Known) -> Interpretation {
     Interpretation::Nothing
 }
 
-/// The likeliest commands and the question understood, followed by the line as a question for the assistant. Empty if
+/// The likeliest commands and the question as read, followed by the line as a question for the assistant. Empty if
 /// the line is a question with an error that the user has to correct, or if nothing matches its only meaningful word.
 pub(super) fn suggest(line: &str, known: &Known, all: Vec<(Command, String)>) -> Vec<Command> {
     let asked = match interpret(line, known) {
