@@ -3,7 +3,7 @@
 use atlas_core::plan::{CpuOffload, Format, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 
-use super::{Config, Draft, Launcher, deepspeed, other_mode};
+use super::{Config, Draft, Launcher, deepspeed, other_mode, pytorch_image};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training};
 use crate::launch::keys::Keys;
@@ -22,7 +22,7 @@ const EXPRESSED: [Knob; 9] = [
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
-    let mut draft = Draft::new("hf-trainer", job, deepspeed::image(job));
+    let mut draft = Draft::new("hf-trainer", job, pytorch_image(job));
     draft.expressed = EXPRESSED.to_vec();
     deepspeed::trainer(job, t, &mut draft)?;
     draft.start = Launcher::Accelerate("accelerate.yaml");

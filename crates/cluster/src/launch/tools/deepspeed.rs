@@ -3,7 +3,7 @@
 use atlas_core::plan::{CpuOffload, Format, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 
-use super::{Config, Draft, Launcher, other_mode};
+use super::{Config, Draft, Launcher, other_mode, pytorch_image};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training};
 use crate::launch::keys::Keys;
@@ -23,7 +23,7 @@ const EXPRESSED: [Knob; 9] = [
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
-    let mut draft = Draft::new("hf-trainer", job, image(job));
+    let mut draft = Draft::new("hf-trainer", job, pytorch_image(job));
     draft.expressed = EXPRESSED.to_vec();
     draft.expressed.push(Knob::OverlapData);
     draft.start = Launcher::Torchrun;
@@ -33,11 +33,6 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let config = Config { name: "deepspeed.json", text: keys.json(), table: "deepspeed", keys: keys.settings("") };
     draft.configs.push(config);
     Ok(draft)
-}
-
-/// Default image of PyTorch trainers.
-pub(super) fn image(job: &Job<'_>) -> &'static str {
-    if job.vendor == "AMD" { "rocm/pytorch:latest" } else { "nvcr.io/nvidia/pytorch:25.09-py3" }
 }
 
 /// The program with its own arguments: `run_clm.py` of Transformers, or the user's program with the same arguments.

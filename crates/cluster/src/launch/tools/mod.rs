@@ -204,6 +204,11 @@ pub(crate) fn draft(tool: Tool, job: &Job<'_>) -> Result<Draft, Vec<Unsupported>
     Ok(draft)
 }
 
+/// Default image of PyTorch trainers.
+pub(crate) fn pytorch_image(job: &Job<'_>) -> &'static str {
+    if job.vendor == "AMD" { "rocm/pytorch:latest" } else { "nvcr.io/nvidia/pytorch:25.09-py3" }
+}
+
 /// Error for a job of the other mode. [`Job::of`] rejects such jobs before.
 pub(crate) fn other_mode() -> Unsupported {
     Unsupported::new("mode", "the tool does not support this mode")

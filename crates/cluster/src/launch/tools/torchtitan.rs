@@ -3,7 +3,7 @@
 use atlas_core::plan::{CpuOffload, Format, MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 
-use super::{Config, Draft, Launcher, other_mode};
+use super::{Config, Draft, Launcher, other_mode, pytorch_image};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training};
 use crate::launch::keys::Keys;
@@ -33,8 +33,7 @@ const EXPRESSED: [Knob; 18] = [
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
     let model = job.model_name_in("torchtitan")?;
-    let image = if job.vendor == "AMD" { "rocm/pytorch:latest" } else { "nvcr.io/nvidia/pytorch:25.09-py3" };
-    let mut draft = Draft::new("torchtitan", job, image);
+    let mut draft = Draft::new("torchtitan", job, pytorch_image(job));
     draft.expressed = EXPRESSED.to_vec();
     draft.start = Launcher::Torchrun;
     draft.program = vec!["-m".into(), "torchtitan.train".into()];
