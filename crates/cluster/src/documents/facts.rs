@@ -8,7 +8,7 @@ use atlas_catalog::Model;
 use serde_json::{Map, Value};
 
 use super::{MissingInput, UserInput};
-use crate::import::{Field, Import, Origin, Use};
+use crate::import::{Field, Import, Kind, Origin, Use};
 use crate::launch::{one_line, slug, yaml_text};
 
 /// A field of the job, or of the workers of one role.
@@ -170,7 +170,7 @@ impl Facts {
 
     /// Whether the job is a serving job.
     pub(super) fn serves(&self) -> bool {
-        self.text(Field::Kind).is_some_and(|kind| kind != "training")
+        self.text(Field::Kind).is_some_and(|kind| Kind::named(kind) != Some(Kind::Training))
     }
 
     /// Formats the origin of a value as a comment.

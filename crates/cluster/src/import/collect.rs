@@ -13,8 +13,8 @@ use super::tools::{
 use super::value::{Node, parse_int};
 use super::variables::{count_visible, processes, visible_devices};
 use super::{names, slurm};
-use crate::import::Field;
 use crate::import::place::Place;
+use crate::import::{Field, Kind};
 
 /// Results of the commands read so far.
 #[derive(Default)]
@@ -81,7 +81,7 @@ impl Collector {
             ProgramKind::Client(name) => self.clients.push((name, bench::command(name, &args))),
             ProgramKind::Offline(engine, name) => self.offline(engine, name, &args, cmd),
             ProgramKind::Ollama => {
-                out.fields.set(Field::Kind, "serving", cmd.line);
+                out.fields.set(Field::Kind, Kind::Serving, cmd.line);
                 out.fields.set(Field::Framework, "ollama", cmd.line);
                 for (k, v) in &cmd.env {
                     super::tools::ollama::environment(k, &Node::str(v.as_str(), v.line()), &mut out);
@@ -126,7 +126,7 @@ impl Collector {
     ) -> bool {
         match p.kind {
             ProgramKind::Megatron => {
-                out.fields.set(Field::Kind, "training", cmd.line);
+                out.fields.set(Field::Kind, Kind::Training, cmd.line);
                 let ds = args.has(&["deepspeed", "deepspeed_config"]);
                 out.fields.set(Field::Framework, if ds { "megatron-deepspeed" } else { "megatron-lm" }, cmd.line);
                 megatron_flags(args, out);
@@ -216,7 +216,7 @@ fn megatron_flags(args: &Args, out: &mut ReadFields) {
 
 /// Reads a tool that is configured by a file, and possibly by overrides.
 fn read_configured_tool(framework: &str, args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, framework, Place::NONE);
     for w in &args.positional {
         let s = super::unknown::shown(w.as_str());
@@ -286,7 +286,7 @@ fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut ReadF
         return true;
     }
     if args.has(&["tensor_model_parallel_size", "pipeline_model_parallel_size"]) && args.has(&["micro_batch_size"]) {
-        out.fields.set(Field::Kind, "training", Place::NONE);
+        out.fields.set(Field::Kind, Kind::Training, Place::NONE);
         let ds = args.has(&["deepspeed", "deepspeed_config"]);
         out.fields.set(Field::Framework, if ds { "megatron-deepspeed" } else { "megatron-lm" }, Place::NONE);
         megatron_flags(args, out);

@@ -4,15 +4,15 @@ use super::fields::ReadFields;
 use super::shell::Script;
 use super::value::Node;
 use super::{names, slurm, unknown};
-use crate::import::Field;
 use crate::import::place::Place;
+use crate::import::{Field, Kind};
 
 /// Reads values that are only set in conventional variables.
 pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut ReadFields) {
     let get = |names: &[&str]| {
         names.iter().find_map(|n| script.vars.get(*n).filter(|t| !t.is_empty() && !unknown::is_in(t.as_str())))
     };
-    let training = out.fields.str(Field::Kind) == Some("training");
+    let training = out.fields.kind() == Some(Kind::Training);
     if training
         && !out.fields.has(Field::GlobalBatch)
         && let Some(t) = get(&["GBS", "GLOBAL_BATCH_SIZE", "GLOBAL_BATCH"])
@@ -73,7 +73,7 @@ pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Re
             }
         }
     }
-    if out.fields.str(Field::Kind).is_some_and(|k| k.starts_with("serving")) && out.variants.is_empty() {
+    if out.fields.kind().is_some_and(Kind::serves) && out.variants.is_empty() {
         for n in ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"] {
             if let Some(t) = get(&[n]).filter(|_| out.roles.is_empty()) {
                 let mut o = ReadFields::default();
@@ -110,7 +110,7 @@ fn recipe_comment(plain: &str, index: usize, out: &mut ReadFields) {
 
 /// Derives the model from the job's name.
 pub(super) fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &ReadFields) -> Option<(String, Place)> {
-    if out.fields.has(Field::Model) || out.fields.str(Field::Kind) != Some("training") {
+    if out.fields.has(Field::Model) || out.fields.kind() != Some(Kind::Training) {
         return None;
     }
     if matches!(out.fields.str(Field::Framework), Some("accelerate" | "torchtitan")) {

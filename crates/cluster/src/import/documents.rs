@@ -8,8 +8,8 @@ use super::tools::{
     nemo, neuron, primus, ray, roles, sglang, srtslurm, torchtitan, torchtune, trtllm, trtllm_disaggregated, vllm,
 };
 use super::value::{Node, Value};
-use crate::import::Field;
 use crate::import::place::Place;
+use crate::import::{Field, Kind};
 
 /// Reads a document that is not a Kubernetes manifest. Returns `None` if no tool is recognized.
 pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
@@ -30,7 +30,7 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
     } else if has("context_servers") || has("generation_servers") {
         trtllm_disaggregated::document(doc, &mut out);
     } else if let Some(args) = doc.get("MODEL_ARGS").filter(|n| n.is_map()) {
-        out.fields.set(Field::Kind, "training", args.line);
+        out.fields.set(Field::Kind, Kind::Training, args.line);
         out.fields.set(Field::Framework, "megatron-lm", args.line);
         for (k, v) in args.map() {
             super::tools::megatron::flag(&snake(k), v, &mut out);
@@ -95,7 +95,7 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
         let by_name = by_key.or_else(|| Engine::named(name)).unwrap_or(Engine::Vllm);
         engine_file(by_name, doc, &mut out);
     } else if keys.iter().any(|k| k == "tensor_model_parallel_size" || k == "micro_batch_size") {
-        out.fields.set(Field::Kind, "training", Place::NONE);
+        out.fields.set(Field::Kind, Kind::Training, Place::NONE);
         out.fields.set(Field::Framework, "megatron-lm", Place::NONE);
         for (k, v) in doc.map() {
             super::tools::megatron::flag(&snake(k), v, &mut out);
@@ -108,7 +108,7 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
 
 /// Reads overrides of Megatron-Bridge in YAML form.
 fn bridge_sections(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "megatron-bridge", Place::NONE);
     doc.for_each_leaf(&mut |path, leaf| {
         let key = path.rsplit('.').next().unwrap_or(path);
@@ -120,7 +120,7 @@ fn bridge_sections(doc: &Node, out: &mut ReadFields) {
 
 /// Reads FlagScale's training files, which have Megatron's keys in sections.
 fn flagscale_train(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "flagscale", Place::NONE);
     doc.for_each_leaf(&mut |path, leaf| {
         let key = path.rsplit('.').next().unwrap_or(path);
@@ -132,7 +132,7 @@ fn flagscale_train(doc: &Node, out: &mut ReadFields) {
 
 /// Reads a file with the flags of one engine.
 fn engine_file(engine: Engine, doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "serving", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Serving, Place::NONE);
     out.fields.set(Field::Framework, engine.framework(), Place::NONE);
     engine.keys(doc, out);
     let manifest = match engine {
@@ -163,7 +163,7 @@ fn list(doc: &Node, mut out: ReadFields) -> Option<ReadFields> {
     let s = entries.first()?;
     let word = s.get("engine").and_then(Node::text).unwrap_or_else(|| "vllm".to_owned());
     let engine = Engine::named(&word)?;
-    out.fields.set(Field::Kind, "serving", s.line);
+    out.fields.set(Field::Kind, Kind::Serving, s.line);
     out.fields.set(Field::Framework, engine.framework(), s.get("engine").map_or(s.line, |n| n.line));
     for path in ["engine_args".to_owned(), format!("engine_args_specific.{word}")] {
         if let Some(m) = s.at(&path) {
@@ -212,7 +212,7 @@ fn llama_swap(doc: &Node, out: &mut ReadFields) {
         engines.push(engine);
     }
     if let Some(e) = engines.first() {
-        out.fields.set(Field::Kind, "serving", doc.line);
+        out.fields.set(Field::Kind, Kind::Serving, doc.line);
         out.fields.set(Field::Framework, e.framework(), doc.line);
         if *e == Engine::LlamaCpp {
             out.fields.set(Field::Launcher, "llama-server", doc.line);
@@ -222,7 +222,7 @@ fn llama_swap(doc: &Node, out: &mut ReadFields) {
 
 /// Reads vLLM's benchmark tests: defaults and a list.
 fn perf_tests(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "benchmark", doc.line);
+    out.fields.set(Field::Kind, Kind::Benchmark, doc.line);
     out.fields.set(Field::Framework, "vllm", doc.line);
     let read = |n: &Node| {
         let mut server = ReadFields::default();
@@ -299,7 +299,7 @@ fn empty_is_flag(n: &Node) -> Node {
 
 /// Derives the role of a server from the file name.
 pub(crate) fn role_in_name(name: &str, out: &mut ReadFields) {
-    if out.fields.has(Field::Role) || !out.roles.is_empty() || out.fields.str(Field::Kind) != Some("serving") {
+    if out.fields.has(Field::Role) || !out.roles.is_empty() || out.fields.kind() != Some(Kind::Serving) {
         return;
     }
     let base = name.rsplit('/').next().unwrap_or(name);

@@ -30,6 +30,46 @@ pub(crate) enum Use {
     Unplanned,
 }
 
+/// Kind of a job, the value of [`Field::Kind`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Training,
+    Serving,
+    Benchmark,
+    /// A server, and a benchmark that sends it requests.
+    ServingBenchmark,
+}
+
+impl Kind {
+    const ALL: [Kind; 4] = [Kind::Training, Kind::Serving, Kind::Benchmark, Kind::ServingBenchmark];
+
+    /// Its name in the output.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Training => "training",
+            Kind::Serving => "serving",
+            Kind::Benchmark => "benchmark",
+            Kind::ServingBenchmark => "serving+benchmark",
+        }
+    }
+
+    /// The kind with this name.
+    pub(crate) fn named(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether the job starts a server.
+    pub(crate) fn serves(self) -> bool {
+        matches!(self, Kind::Serving | Kind::ServingBenchmark)
+    }
+}
+
+impl From<Kind> for serde_json::Value {
+    fn from(kind: Kind) -> serde_json::Value {
+        kind.name().into()
+    }
+}
+
 macro_rules! fields {
     ($($field:ident $name:literal $kind:ident $usage:ident),* $(,)?) => {
         /// A field. The names of those in a section have the form `section.name`.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::field::{Field, Type};
+use super::field::{Field, Kind, Type};
 use super::place::Place;
 use super::unknown;
 use super::value::Node;
@@ -48,6 +48,11 @@ impl Fields {
 
     pub(crate) fn str(&self, key: Field) -> Option<&str> {
         self.entry(key)?.value.as_str()
+    }
+
+    /// Kind of the job.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.str(Field::Kind).and_then(Kind::named)
     }
 
     pub(crate) fn bool(&self, key: Field) -> Option<bool> {

@@ -2,8 +2,8 @@
 
 use super::fields::ReadFields;
 use super::names;
-use crate::import::Field;
 use crate::import::place::Place;
+use crate::import::{Field, Kind};
 
 /// Comments with their line numbers, without the comment sign.
 pub(crate) fn comments(text: &str) -> Vec<(u32, &str)> {
@@ -104,7 +104,7 @@ pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> Place, who
         .filter_map(|(n, c)| machine(c, n).map(|m| (m, c)))
         .collect();
     let in_name = path_accelerator(path);
-    if out.fields.str(Field::Kind) == Some("training")
+    if out.fields.kind() == Some(Kind::Training)
         && let Some((n, line)) = node_count(text)
     {
         out.fields.set_implied(Field::Nodes, n, place(line));
@@ -118,7 +118,7 @@ pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> Place, who
                 out.fields.set_implied(Field::NumAccelerators, m.count, at);
             }
         }
-        if out.fields.str(Field::Kind) == Some("benchmark") {
+        if out.fields.kind() == Some(Kind::Benchmark) {
             for word in comment.split(|c: char| !c.is_ascii_alphanumeric()) {
                 if matches!(word.to_ascii_lowercase().as_str(), "bf16" | "fp8" | "fp16") {
                     out.fields.set_implied(Field::Precision, word.to_ascii_lowercase(), at);

@@ -10,7 +10,7 @@ mod derive;
 pub(crate) use derive::is_data_parallel;
 mod documents;
 mod field;
-pub(crate) use field::{Field, Use};
+pub(crate) use field::{Field, Kind, Use};
 mod fields;
 mod hints;
 mod json;
@@ -311,16 +311,13 @@ fn merge(total: &mut ReadFields, other: ReadFields) {
 
 /// Adds values from the comments and the name of one file.
 fn finish(s: &Source, whole: bool, out: &mut ReadFields) {
-    let kind = out.fields.str(Field::Kind).unwrap_or("").to_owned();
-    if kind.is_empty() {
-        return;
-    }
-    let serving = kind.contains("serving");
+    let Some(kind) = out.fields.kind() else { return };
+    let serving = kind.serves();
     let hashed = !matches!(&s.content, Content::Modelfile(_));
     if hashed {
         hints::hardware(&s.name, &s.text, |l| Place::of(s.index, l), whole && out.roles.is_empty(), out);
     }
-    if !out.fields.has(Field::Model) && kind == "training" && out.variants.iter().all(|v| !v.has(Field::Model)) {
+    if !out.fields.has(Field::Model) && kind == Kind::Training && out.variants.iter().all(|v| !v.has(Field::Model)) {
         let launcher = out
             .fields
             .str(Field::Framework)
@@ -333,7 +330,7 @@ fn finish(s: &Source, whole: bool, out: &mut ReadFields) {
             out.fields.set_implied(Field::Model, m, Place::NONE);
         }
     }
-    if serving || kind == "training" {
+    if serving || kind == Kind::Training {
         let named = !out.fields.has(Field::Precision) && !out.fields.has(Field::WeightsPrecision);
         if named || serving {
             hints::name_precision(&s.name, serving, out);
@@ -348,8 +345,8 @@ fn derive_and_validate(out: &mut ReadFields) {
         .iter_mut()
         .chain(out.roles.iter_mut().map(|(_, f)| f))
         .for_each(|f| drop(f.remove(Field::VisibleDevices)));
-    let kind = out.fields.str(Field::Kind).unwrap_or("").to_owned();
-    if kind == "training" {
+    let Some(kind) = out.fields.kind() else { return };
+    if kind == Kind::Training {
         derive::training(out);
         let base = out.fields.clone();
         let conflicts = out.conflicts.clone();
@@ -370,7 +367,7 @@ fn derive_and_validate(out: &mut ReadFields) {
         out.variants = variants;
         out.fields.remove(Field::LayersPerVirtualStage);
         out.fields.remove(Field::ModelPath);
-    } else if !kind.is_empty() {
+    } else {
         derive::serving(out);
         if !out.fields.has(Field::Manifest) || out.fields.str(Field::ModelPath) == out.fields.str(Field::Model) {
             out.fields.remove(Field::ModelPath);

@@ -8,8 +8,8 @@ use super::shell::Command;
 use super::tools::bench;
 use super::tools::serving::Engine;
 use super::variables::visible_devices;
-use crate::import::Field;
 use crate::import::place::Place;
+use crate::import::{Field, Kind};
 
 impl Collector {
     /// Reads an engine's offline benchmark, which needs no server.
@@ -35,7 +35,7 @@ impl Collector {
         }
         visible_devices(cmd, &mut out);
         engine.finish(&mut out);
-        out.fields.set(Field::Kind, "benchmark", cmd.line);
+        out.fields.set(Field::Kind, Kind::Benchmark, cmd.line);
         out.fields.set(Field::Framework, engine.framework(), cmd.line);
         out.fields.set(Field::Launcher, name, cmd.line);
         self.servers.push((engine, out));
@@ -50,7 +50,7 @@ impl Collector {
         let plain = Args { positional: Vec::new(), ..args.clone() };
         Engine::Trtllm.command(&plain, &mut out);
         read_referenced_files(&mut out, files, |n, o| Engine::Trtllm.keys(n, o));
-        out.fields.set(Field::Kind, "benchmark", line);
+        out.fields.set(Field::Kind, Kind::Benchmark, line);
         out.fields.set(Field::Launcher, "trtllm-bench", line);
         if let Some(n) = args.flag(&["backend"]) {
             out.text(Field::Backend, n);

@@ -1,7 +1,7 @@
 //! Merges several runs of one script into common values and variants.
 
 use super::fields::{Fields, ReadFields};
-use crate::import::Field;
+use crate::import::{Field, Kind};
 
 /// Parallel sizes. If one of them differs between runs, every variant states all of them.
 const SHAPE: &[Field] =
@@ -35,7 +35,7 @@ pub(crate) fn merge_runs(runs: Vec<ReadFields>) -> Option<ReadFields> {
         // Equal servers on different devices are replicas.
         let count = i64::try_from(own.len()).unwrap_or(1);
         let at = d.fields.at(Field::VisibleDevices);
-        if let Some(n) = d.fields.int(Field::NumAccelerators).filter(|_| d.fields.str(Field::Kind) == Some("serving")) {
+        if let Some(n) = d.fields.int(Field::NumAccelerators).filter(|_| d.fields.kind() == Some(Kind::Serving)) {
             d.fields.set_implied(Field::Replicas, count, at);
             d.fields.set_implied(Field::AcceleratorsPerReplica, n, at);
             d.fields.set(Field::NumAccelerators, n.saturating_mul(count), at);
@@ -45,7 +45,7 @@ pub(crate) fn merge_runs(runs: Vec<ReadFields>) -> Option<ReadFields> {
     for d in &mut distinct {
         d.fields.remove(Field::VisibleDevices);
         // A different way to start the same program is not a different configuration.
-        if several && d.fields.str(Field::Kind) == Some("benchmark") {
+        if several && d.fields.kind() == Some(Kind::Benchmark) {
             d.fields.remove(Field::Launcher);
         }
     }

@@ -9,8 +9,8 @@ use super::shell::{self, Script, Setup, Submission, Text};
 use super::tools::{self, bench, mlperf, roles, serving};
 use super::value::{Node, Value};
 use super::{conventions, json, names, pbs, program, slurm, yaml};
-use crate::import::Field;
 use crate::import::place::Place;
+use crate::import::{Field, Kind};
 
 /// Whether another script sources or starts this one.
 pub(crate) fn is_called(name: &str, scripts: &[(String, Text)]) -> bool {
@@ -278,11 +278,11 @@ pub(super) fn combine_commands(c: Collector, script: &Script, plain: &str, index
     let served = !servers.is_empty();
     if served {
         server(servers, out);
-        if client.is_some() && out.fields.str(Field::Kind) == Some("serving") {
+        if client.is_some() && out.fields.kind() == Some(Kind::Serving) {
             let at = out.fields.at(Field::Kind);
-            out.fields.set(Field::Kind, "serving+benchmark", at);
+            out.fields.set(Field::Kind, Kind::ServingBenchmark, at);
         }
-        if out.fields.str(Field::Kind) == Some("benchmark") {
+        if out.fields.kind() == Some(Kind::Benchmark) {
             // Values that the commands do not state are taken from variables of the benchmark launcher.
             for (key, names) in [(Field::Ep, &["ep_size", "EP_SIZE"][..]), (Field::Backend, &["backend", "BACKEND"])] {
                 if let Some(t) =
@@ -298,7 +298,7 @@ pub(super) fn combine_commands(c: Collector, script: &Script, plain: &str, index
             }
         }
     } else if let Some(name) = client {
-        out.fields.set(Field::Kind, "benchmark", Place::NONE);
+        out.fields.set(Field::Kind, Kind::Benchmark, Place::NONE);
         if name != "benchmark_serving" {
             out.fields.set(Field::ToolName, name, Place::NONE);
         }

@@ -13,8 +13,8 @@ use super::tools::serving::Engine;
 use super::tools::{bridge, hf, megatron};
 use super::value::{Node, Value};
 use super::{documents, names, unknown};
-use crate::import::Field;
 use crate::import::place::Place;
+use crate::import::{Field, Kind};
 use eval::{Argument, Reader, Scope};
 use lex::{Token, TokenKind};
 
@@ -286,7 +286,7 @@ impl Program<'_> {
         };
         let started = kind.ends_with("_recipe") || kind.ends_with("_config") || kind.ends_with("Arguments");
         if started || kind.ends_with("Config") || kind == "MegatronStrategy" {
-            self.training.fields.set(Field::Kind, "training", line);
+            self.training.fields.set(Field::Kind, Kind::Training, line);
             self.training.fields.set(Field::Framework, framework, line);
         }
         if kind.ends_with("_recipe") {
@@ -324,7 +324,7 @@ impl Program<'_> {
 
     fn engine(&mut self, engine: Engine, args: &[Argument], line: Place) {
         let mut out = ReadFields::default();
-        out.fields.set(Field::Kind, "serving", line);
+        out.fields.set(Field::Kind, Kind::Serving, line);
         out.fields.set(Field::Framework, engine.framework(), line);
         if let Some((None, first)) = args.first() {
             super::tools::model(&mut out, first);

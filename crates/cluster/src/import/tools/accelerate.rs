@@ -1,11 +1,11 @@
 //! Hugging Face Accelerate: its configuration file and the flags of `accelerate launch`.
 
-use crate::import::Field;
 use crate::import::argv::{Flag, Launcher};
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Whether the document is a configuration of Accelerate.
 pub(crate) fn looks_like(doc: &Node) -> bool {
@@ -16,7 +16,7 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads the configuration file.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "accelerate", Place::NONE);
     let kind = doc.get("distributed_type").and_then(Node::text).unwrap_or_default().to_ascii_uppercase();
     for (k, v) in doc.map() {

@@ -2,12 +2,12 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::{Entry, Fields, ReadFields};
 use crate::import::names::snake;
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
+use crate::import::{Field, Kind};
 
 /// Settings of the clients, by the field that they set.
 const FLAGS: &[(Field, &[&str])] = &[
@@ -179,7 +179,7 @@ pub(crate) fn is_inference_perf(doc: &Node) -> bool {
 
 /// Reads a configuration of inference-perf.
 pub(crate) fn inference_perf(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "benchmark", doc.line);
+    out.fields.set(Field::Kind, Kind::Benchmark, doc.line);
     out.fields.set(Field::ToolName, "inference-perf", doc.line);
     if let Some(n) = doc.first(&["server.model_name", "tokenizer.pretrained_model_name_or_path"]) {
         super::model(out, n);

@@ -1,16 +1,16 @@
 //! Megatron-Bridge: recipes with overrides, and its performance scripts.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::names::snake;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Reads the commands `run_recipe.py`, `run_script.py`, `setup_experiment.py` and similar ones.
 pub(crate) fn command(script: &str, args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "megatron-bridge", Place::NONE);
     if script == "setup_experiment.py" {
         out.fields.set(Field::Launcher, "nemo-run", Place::NONE);

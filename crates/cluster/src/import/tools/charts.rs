@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::{Fields, ReadFields};
 use crate::import::place::Place;
 use crate::import::value::{Node, Value};
+use crate::import::{Field, Kind};
 
 use super::pod;
 use super::roles::{role, settle_roles};
@@ -81,7 +81,7 @@ fn container_values(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>,
 
 /// Reads the values of NVIDIA's chart with a single container.
 fn nim_values(d: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Kind, Kind::Serving, d.line);
     out.fields.set(Field::Framework, Engine::Nim.framework(), d.line);
     if let Some(n) = d.at("model.name") {
         super::model(out, n);
@@ -102,7 +102,7 @@ fn nim_values(d: &Node, out: &mut ReadFields) {
 }
 
 pub(crate) fn recipe_values(d: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Kind, Kind::Serving, d.line);
     out.fields.set(Field::Framework, "vllm", d.line);
     out.fields.set(Field::Manifest, "helm values", d.line);
     for (path, key) in [
@@ -149,7 +149,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
         let r = m.at("lmcacheConfig.kvRole").and_then(Node::text).as_deref().and_then(role).or_else(|| role(&name));
         entries.push((name, r, o));
     }
-    out.fields.set(Field::Kind, "serving", list.line);
+    out.fields.set(Field::Kind, Kind::Serving, list.line);
     out.fields.set(Field::Framework, "vllm", list.line);
     out.fields.set(Field::Manifest, "helm values", list.line);
     let disaggregated = entries.iter().any(|e| e.1 == Some("prefill")) && entries.iter().any(|e| e.1 == Some("decode"));
@@ -192,7 +192,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
 
 /// Reads llm-d's model service: prefill and decode workers with containers and parallelism.
 pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Kind, Kind::Serving, d.line);
     out.fields.set(Field::Framework, "vllm", d.line);
     out.fields.set(Field::Manifest, "helm values", d.line);
     if let Some(n) = d.first(&["modelArtifacts.name", "modelArtifacts.uri"]) {

@@ -1,11 +1,11 @@
 //! docker-compose files.
 
-use crate::import::Field;
 use crate::import::argv;
 use crate::import::fields::{Entry, ReadFields};
 use crate::import::place::Place;
 use crate::import::shell::Text;
 use crate::import::value::{Node, Value};
+use crate::import::{Field, Kind};
 
 use super::roles;
 use super::serving::Engine;
@@ -98,7 +98,7 @@ fn service(s: &Node) -> Option<ReadFields> {
     let env: Vec<(String, Node)> = environment(s.get("environment"));
     let program = crate::import::program::find(&argv_text);
     if image.contains("ollama/ollama") {
-        out.fields.set(Field::Kind, "serving", s.line);
+        out.fields.set(Field::Kind, Kind::Serving, s.line);
         out.fields.set(Field::Framework, "ollama", s.get("image").map_or(s.line, |n| n.line));
         for (k, v) in &env {
             super::ollama::environment(k, v, &mut out);
@@ -118,7 +118,7 @@ fn service(s: &Node) -> Option<ReadFields> {
         None => argv::parse(&argv_text),
     };
     engine.command(&args, &mut out);
-    out.fields.set(Field::Kind, "serving", s.line);
+    out.fields.set(Field::Kind, Kind::Serving, s.line);
     out.fields.set(Field::Framework, engine.framework(), s.get("image").map_or(s.line, |n| n.line));
     for (k, v) in &env {
         if let Some(key) = k.strip_prefix("SM_ON_").or(k.strip_prefix("SM_VLLM_")).or(k.strip_prefix("VLLM_ARG_")) {

@@ -1,10 +1,10 @@
 //! DeepSpeed configurations, and GPT-NeoX, which is based on them.
 
-use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Whether the document is a DeepSpeed configuration.
 pub(crate) fn looks_like(doc: &Node) -> bool {
@@ -82,14 +82,14 @@ pub(crate) fn keys(doc: &Node, out: &mut ReadFields) {
 
 /// Reads a DeepSpeed configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "deepspeed", Place::NONE);
     keys(doc, out);
 }
 
 /// Reads a GPT-NeoX configuration, whose keys have dashes or underscores.
 pub(crate) fn neox(raw: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "gpt-neox", Place::NONE);
     let mut doc = raw.clone();
     if let crate::import::value::Value::Map(m) = &mut doc.value {

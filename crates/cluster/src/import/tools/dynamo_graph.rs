@@ -1,8 +1,8 @@
 //! The first format of Dynamo graphs: one section per component, and shared settings in `Common`.
 
-use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 use super::roles::{role, settle_roles};
 use super::serving::Engine;
@@ -21,7 +21,7 @@ fn workers(doc: &Node) -> impl Iterator<Item = (&str, &Node)> {
 /// Reads the graph.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let engine = workers(doc).find_map(|(name, _)| Engine::named(name)).unwrap_or(Engine::Vllm);
-    out.fields.set(Field::Kind, "serving", doc.line);
+    out.fields.set(Field::Kind, Kind::Serving, doc.line);
     out.fields.set(Field::Framework, engine.framework(), doc.line);
     out.fields.set(Field::Orchestrator, "dynamo", doc.line);
     let mut total = Some(0_i64);

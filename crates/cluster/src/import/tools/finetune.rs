@@ -1,14 +1,14 @@
 //! YAML configurations of fine-tuning tools: axolotl, TRL recipes, LLaMA-Factory, ArcticTraining.
 
-use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Reads a configuration of axolotl.
 pub(crate) fn axolotl(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "axolotl", Place::NONE);
     for (k, v) in doc.map() {
         match k.as_str() {
@@ -52,7 +52,7 @@ pub(crate) fn axolotl(doc: &Node, out: &mut ReadFields) {
 /// Reads a recipe for TRL or the Trainer, or a configuration of LLaMA-Factory.
 pub(crate) fn trainer(doc: &Node, out: &mut ReadFields) {
     let factory = doc.has("finetuning_type") || (doc.has("stage") && doc.has("template"));
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, if factory { "llama-factory" } else { "trl" }, Place::NONE);
     let kind = doc.get("finetuning_type").and_then(Node::text);
     if let Some(t) = kind.as_deref().filter(|t| *t != "full" && *t != "freeze") {
@@ -81,7 +81,7 @@ pub(crate) fn trainer(doc: &Node, out: &mut ReadFields) {
 
 /// Reads a configuration of ArcticTraining.
 pub(crate) fn arctic(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "arctic-training", Place::NONE);
     if let Some(n) = doc.at("model.name_or_path") {
         super::model(out, n);

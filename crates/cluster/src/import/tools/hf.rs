@@ -1,12 +1,12 @@
 //! Flags of scripts based on Hugging Face's Trainer, DeepSpeed-Chat, Gaudi, and small FSDP scripts.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::names::snake;
 use crate::import::place::Place;
 use crate::import::value::{Node, Value};
+use crate::import::{Field, Kind};
 
 /// Reads one flag or key. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
@@ -186,7 +186,7 @@ fn half(out: &mut ReadFields, word: &str, node: &Node) -> bool {
 
 /// Reads the arguments of a command. The caller sets the framework.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     for f in &args.flags {
         if !flag(&snake(&f.name), &f.node, out) {
             out.unrecognized.push((f.name.clone(), f.node.line));

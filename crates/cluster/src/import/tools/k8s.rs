@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::{Node, Value};
+use crate::import::{Field, Kind};
 use crate::import::{json, yaml};
 
 use super::charts::chart;
@@ -232,7 +232,7 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<
         out.fields.set_implied(Field::Accelerator, a, at);
     }
     if pod.engine.is_none() {
-        if out.fields.str(Field::Kind) == Some("training") {
+        if out.fields.kind() == Some(Kind::Training) {
             training_pods(d, pod.gpus, out);
         }
         return true;

@@ -1,11 +1,11 @@
 //! LitGPT's YAML and command line.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::{Node, Value};
+use crate::import::{Field, Kind};
 
 /// Whether the document is a configuration of LitGPT.
 pub(crate) fn looks_like(doc: &Node) -> bool {
@@ -15,7 +15,7 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "litgpt", Place::NONE);
     if let Some(n) = doc.first(&["checkpoint_dir", "model_name", "model_config.name"]) {
         super::model(out, n);

@@ -1,12 +1,12 @@
 //! llm-foundry and Composer: YAML configurations, possibly nested in a platform's job file.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
+use crate::import::{Field, Kind};
 
 /// The part of the document with the training configuration.
 pub(crate) fn section(doc: &Node) -> Option<&Node> {
@@ -24,7 +24,7 @@ pub(crate) fn section(doc: &Node) -> Option<&Node> {
 /// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let Some(s) = section(doc) else { return };
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "llm-foundry", Place::NONE);
     out.int_at(Field::NumAccelerators, doc, &["compute.gpus"]);
     if let Some(n) = doc.at("compute.gpu_type")
@@ -40,7 +40,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
 
 /// Reads a command such as `composer train.py FILE key=value …`.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "llm-foundry", Place::NONE);
     out.fields.set(Field::Launcher, "composer", Place::NONE);
     let mut tree = Node::new(Value::Map(Vec::new()), Place::NONE);

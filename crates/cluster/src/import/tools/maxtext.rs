@@ -1,6 +1,5 @@
 //! MaxText: YAML configurations, and `key=value` arguments of the trainer.
 
-use crate::import::Field;
 use crate::import::argv::{self, Args};
 use crate::import::fields::ReadFields;
 use crate::import::names;
@@ -8,6 +7,7 @@ use crate::import::place::Place;
 use crate::import::shell::Text;
 use crate::import::unknown;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Whether the keys are those of MaxText.
 pub(crate) fn looks_like(doc: &Node) -> bool {
@@ -21,7 +21,7 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads a configuration file.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "maxtext", Place::NONE);
     keys(doc.map(), out);
 }
@@ -201,7 +201,7 @@ fn mesh(gpu: Option<bool>, out: &mut ReadFields) {
 
 /// Reads the trainer's command line.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "maxtext", Place::NONE);
     out.fields.set(Field::Launcher, "python", Place::NONE);
     for w in &args.positional {
@@ -268,7 +268,7 @@ pub(crate) fn base_script(words: &[Text], out: &mut ReadFields) -> bool {
     if !(numeric(0) && numeric(2) && numeric(3) && numeric(4)) {
         return false;
     }
-    out.fields.set(Field::Kind, "training", script.line());
+    out.fields.set(Field::Kind, Kind::Training, script.line());
     out.fields.set(Field::Framework, "maxtext", script.line());
     out.fields.set(Field::Launcher, "shell", script.line());
     let shown: Vec<&str> = args.iter().take(BASE_SCRIPT_ARGS.len()).map(Text::as_str).collect();

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::shell::Text;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Whether the variables are those of a training submission.
 pub(crate) fn looks_like(vars: &BTreeMap<String, Text>) -> bool {
@@ -24,7 +24,7 @@ pub(crate) fn looks_like(vars: &BTreeMap<String, Text>) -> bool {
 
 /// Reads the exported variables.
 pub(crate) fn exports(vars: &BTreeMap<String, Text>, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     if vars.contains_key("TENSOR_MODEL_PARALLEL") {
         out.fields.set(Field::Framework, "nemo", vars.get("TENSOR_MODEL_PARALLEL").map_or(Place::NONE, Text::line));
     }
@@ -83,7 +83,7 @@ pub(crate) fn global_batch(out: &mut ReadFields) {
 
 /// Reads a configuration of the serving harness, with `vllm_engine_config`.
 pub(crate) fn harness(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "serving", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Serving, Place::NONE);
     out.fields.set(Field::Framework, "vllm", Place::NONE);
     if let Some(e) = doc.get("vllm_engine_config") {
         super::serving::Engine::Vllm.keys(e, out);

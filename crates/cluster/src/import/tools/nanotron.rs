@@ -1,14 +1,14 @@
 //! Configurations of nanotron.
 
-use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "nanotron", Place::NONE);
     for (path, key) in [
         ("num_hidden_layers", Field::ArchitectureNumLayers),

@@ -1,15 +1,15 @@
 //! NeMo 1 and its launcher: YAML configurations, and Hydra overrides on the command line.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::{Node, Value};
+use crate::import::{Field, Kind};
 
 /// Reads a configuration with `trainer`, `model` and possibly `run`.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "nemo", Place::NONE);
     out.int_at(Field::Nodes, doc, &["trainer.num_nodes"]);
     out.int_at(Field::AcceleratorsPerNode, doc, &["trainer.devices"]);

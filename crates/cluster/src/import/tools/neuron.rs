@@ -1,11 +1,11 @@
 //! NeuronX Distributed: flags of its training scripts, and configurations of NxD Training.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Reads a configuration of NxD Training.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
@@ -48,7 +48,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
 
 /// Reads `run_llama_nxd.py` and similar commands.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     // Scripts with arguments of the Hugging Face Trainer are those of Optimum.
     let optimum = args.has(&["per_device_train_batch_size"]);
     out.fields.set(Field::Framework, if optimum { "optimum-neuron" } else { "neuronx-distributed" }, Place::NONE);

@@ -1,10 +1,10 @@
 //! Modelfiles of ollama.
 
-use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Whether the text is a Modelfile: it has a FROM line, and a matching file name or instructions of the format.
 pub(crate) fn looks_like(name: &str, text: &str) -> bool {
@@ -19,7 +19,7 @@ pub(crate) fn looks_like(name: &str, text: &str) -> bool {
 
 /// Reads the Modelfile.
 pub(crate) fn read(text: &str, place: impl Fn(u32) -> Place, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "serving", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Serving, Place::NONE);
     out.fields.set(Field::Framework, "ollama", Place::NONE);
     let mut in_block = false;
     for (line, n) in text.lines().zip(1..) {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::import::Field;
 use crate::import::argv;
 use crate::import::collect::{Collector, Lookup, config_file};
 use crate::import::fields::ReadFields;
@@ -14,6 +13,7 @@ use crate::import::shell::{self, Text};
 use crate::import::unknown;
 use crate::import::value::{Node, Value, parse_int};
 use crate::import::variables::count_visible;
+use crate::import::{Field, Kind};
 
 use super::serving::Engine;
 
@@ -182,7 +182,7 @@ pub(crate) fn read(
         Pod { engine: None, out, gpus: None }
     } else if let Some((name, _)) = collector.clients.first() {
         let mut out = ReadFields::default();
-        out.fields.set(Field::Kind, "benchmark", c.line);
+        out.fields.set(Field::Kind, Kind::Benchmark, c.line);
         out.fields.set(Field::ToolName, *name, c.line);
         super::bench::combine_clients(collector.clients.into_iter().map(|(_, o)| o).collect(), true, &mut out);
         return Some(Pod { engine: None, out, gpus: None });
@@ -228,7 +228,7 @@ pub(crate) fn read(
         engine.image(&image, c.get("image").map_or(c.line, |n| n.line), &mut pod.out);
         engine.finish(&mut pod.out);
         pod.out.fields.set(Field::Framework, engine.framework(), c.line);
-        pod.out.fields.set(Field::Kind, "serving", c.line);
+        pod.out.fields.set(Field::Kind, Kind::Serving, c.line);
     }
     pod.gpus = gpus(c);
     pod.out.fields.remove(Field::Launcher);

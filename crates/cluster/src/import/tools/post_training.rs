@@ -1,15 +1,15 @@
 //! Post-training: verl's Hydra overrides, and the flags of OpenRLHF.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::{Fields, ReadFields};
 use crate::import::names::snake;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Reads `python -m verl.trainer.…` with its overrides. Settings of the rollout engine are kept separate.
 pub(crate) fn verl(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "verl", Place::NONE);
     // enable_gradient_checkpointing is on in verl's configurations.
     out.fields.set(Field::RecomputeDefault, "full", Place::NONE);
@@ -95,7 +95,7 @@ fn offloaded(field: Field, node: &Node, out: &mut ReadFields) -> bool {
 
 /// Reads `openrlhf.cli.train_…`. Its training batch is that of all ranks.
 pub(crate) fn openrlhf(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "openrlhf", Place::NONE);
     for f in &args.flags {
         let key = snake(&f.name);

@@ -1,6 +1,5 @@
 //! Primus: one YAML format for Megatron-LM, torchtitan and MaxText.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names::snake;
@@ -8,6 +7,7 @@ use crate::import::place::Place;
 use crate::import::shell::Text;
 use crate::import::unknown;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// The module that trains.
 pub(crate) fn module(doc: &Node) -> Option<&Node> {
@@ -19,7 +19,7 @@ pub(crate) fn module(doc: &Node) -> Option<&Node> {
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let Some(m) = module(doc) else { return };
     let framework = m.get("framework").and_then(Node::text).unwrap_or_default();
-    out.fields.set(Field::Kind, "training", m.line);
+    out.fields.set(Field::Kind, Kind::Training, m.line);
     out.fields.set(Field::Framework, format!("primus-{framework}"), m.get("framework").map_or(m.line, |n| n.line));
     if let Some(n) = m.get("model") {
         if let Some(t) = n.text() {
@@ -64,7 +64,7 @@ pub(crate) fn command(args: &Args, experiment: Option<&Text>, out: &mut ReadFiel
         .into_iter()
         .find(|f| path.split(['/', '_', '-']).any(|part| part == *f))
         .unwrap_or("megatron");
-    out.fields.set(Field::Kind, "training", line);
+    out.fields.set(Field::Kind, Kind::Training, line);
     out.fields.set(Field::Framework, format!("primus-{framework}"), line);
     out.fields.set(Field::ConfigFile, path.as_str(), line);
     let stem = path.rsplit('/').next().unwrap_or(&path).split(".y").next().unwrap_or(&path);

@@ -1,9 +1,9 @@
 //! Ray: applications of `ray.serve.llm`.
 
-use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 use super::serving::Engine;
 
@@ -21,7 +21,7 @@ fn models(doc: &Node) -> Vec<&Node> {
 
 /// Reads the models. A single model is the job; several models become variants.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "serving", doc.line);
+    out.fields.set(Field::Kind, Kind::Serving, doc.line);
     out.fields.set(Field::Framework, "vllm", doc.line);
     let mut all: Vec<ReadFields> = models(doc).into_iter().map(model).collect();
     if all.len() == 1 {

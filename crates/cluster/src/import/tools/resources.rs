@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::import::Field;
 use crate::import::collect::Lookup;
 use crate::import::fields::{Fields, ReadFields};
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 use super::pod;
 use super::roles::{role, settle_roles};
@@ -17,7 +17,7 @@ use super::serving::Engine;
 pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) -> bool {
     let backend = d.at("spec.backendFramework").and_then(Node::text);
     let hint = backend.as_deref().and_then(Engine::named);
-    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Kind, Kind::Serving, d.line);
     out.fields.set(Field::Orchestrator, "dynamo", d.line);
     out.fields.set(Field::Manifest, "DynamoGraphDeployment", d.line);
     if let Some(e) = hint {
@@ -106,7 +106,7 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
 /// Reads KServe's service for language models, with optional prefill workers.
 pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) -> bool {
     let Some(spec) = d.get("spec") else { return false };
-    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Kind, Kind::Serving, d.line);
     out.fields.set(Field::Framework, "vllm", d.line);
     out.fields.set(Field::Manifest, "LLMInferenceService", d.line);
     if let Some(n) = spec.first(&["model.name", "model.uri"]) {
@@ -243,7 +243,7 @@ pub(crate) fn inference_service(
 pub(crate) fn kubeai(d: &Node, out: &mut ReadFields) -> bool {
     let Some(spec) = d.get("spec") else { return false };
     let word = spec.get("engine").and_then(Node::text).unwrap_or_default();
-    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Kind, Kind::Serving, d.line);
     let engine = Engine::named(&word);
     let framework = engine.map_or_else(
         || if word == "OLlama" { "ollama".to_owned() } else { word.to_ascii_lowercase() },
@@ -305,7 +305,7 @@ const INSTANCES: &[(&str, &str, i64)] = &[
 /// Reads KAITO's workspace.
 pub(crate) fn kaito(d: &Node, configs: &[(String, Node)], out: &mut ReadFields) -> bool {
     let Some(inference) = d.get("inference") else { return false };
-    out.fields.set(Field::Kind, "serving", d.line);
+    out.fields.set(Field::Kind, Kind::Serving, d.line);
     out.fields.set(Field::Framework, "vllm", d.line);
     out.fields.set(Field::Manifest, "kaito Workspace", d.line);
     if let Some(n) = inference.at("preset.name") {

@@ -1,11 +1,11 @@
 //! Common parts of the serving engines: selection of the engine's flags, and counting of devices.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::{Fields, ReadFields};
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 use super::{llamacpp, lmdeploy, nim, sglang, trtllm, vllm};
 
@@ -90,7 +90,7 @@ impl Engine {
 
     /// Reads the arguments of a command. The first positional argument may be the model.
     pub(crate) fn command(self, args: &Args, out: &mut ReadFields) {
-        out.fields.set(Field::Kind, "serving", args.flags.first().map_or(Place::NONE, |f| f.node.line));
+        out.fields.set(Field::Kind, Kind::Serving, args.flags.first().map_or(Place::NONE, |f| f.node.line));
         out.fields.set(Field::Framework, self.framework(), args.flags.first().map_or(Place::NONE, |f| f.node.line));
         if let Some(w) = args.positional.first()
             && !matches!(self, Engine::LlamaCpp | Engine::Tgi | Engine::Nim)

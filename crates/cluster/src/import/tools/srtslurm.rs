@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::{Node, parse_int};
+use crate::import::{Field, Kind};
 
 use super::roles::settle_roles;
 use super::serving::Engine;
@@ -23,7 +23,7 @@ pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
         let keys = doc.get("backend").map(Node::map).unwrap_or(&[]);
         keys.iter().find_map(|(k, _)| Engine::named(k)).unwrap_or(Engine::Sglang)
     });
-    out.fields.set(Field::Kind, if doc.has("benchmark") { "serving+benchmark" } else { "serving" }, Place::NONE);
+    out.fields.set(Field::Kind, if doc.has("benchmark") { Kind::ServingBenchmark } else { Kind::Serving }, Place::NONE);
     out.fields.set(Field::Framework, engine.framework(), doc.at("backend.type").map_or(Place::NONE, |n| n.line));
     let res = doc.get("resources").cloned().unwrap_or(Node::new(crate::import::value::Value::Null, Place::NONE));
     let int = |path: &str| res.get(path).and_then(Node::int);

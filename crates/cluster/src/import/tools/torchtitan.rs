@@ -1,11 +1,11 @@
 //! torchtitan: its TOML format in several versions, and overrides on the command line.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::{Node, Value};
+use crate::import::{Field, Kind};
 
 /// Whether the document has sections of torchtitan.
 pub(crate) fn looks_like(doc: &Node) -> bool {
@@ -15,7 +15,7 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "torchtitan", Place::NONE);
     if let (Some(name), Some(flavor)) = (doc.at("model.name"), doc.at("model.flavor"))
         && let (Some(n), Some(f)) = (name.text(), flavor.text())
@@ -128,7 +128,7 @@ fn precision(doc: &Node, out: &mut ReadFields) {
 
 /// Reads arguments such as `--training.local_batch_size 2`, and the path in `--job.config_file`.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "torchtitan", Place::NONE);
     let mut tree = Node::new(Value::Map(Vec::new()), Place::NONE);
     for f in &args.flags {

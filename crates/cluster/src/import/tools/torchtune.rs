@@ -1,15 +1,15 @@
 //! torchtune: `tune run RECIPE --config NAME key=value …`, and its configurations.
 
-use crate::import::Field;
 use crate::import::argv::Args;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::Node;
+use crate::import::{Field, Kind};
 
 /// Reads the words after `tune run`. Options of `torchrun` precede the recipe.
 pub(crate) fn command(args: &Args, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "torchtune", Place::NONE);
     for f in &args.flags {
         match names::snake(&f.name).as_str() {
@@ -43,7 +43,7 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 
 /// Reads a configuration.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "training", Place::NONE);
+    out.fields.set(Field::Kind, Kind::Training, Place::NONE);
     out.fields.set(Field::Framework, "torchtune", Place::NONE);
     doc.for_each_leaf(&mut |path, node| {
         if !setting(path, node, out) && !path.contains('.') {

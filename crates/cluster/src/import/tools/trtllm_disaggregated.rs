@@ -1,9 +1,9 @@
 //! Disaggregated servers of TensorRT-LLM: the YAML format of `trtllm-serve disaggregated`.
 
-use crate::import::Field;
 use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, Value};
+use crate::import::{Field, Kind};
 
 use super::roles::settle_roles;
 use super::serving::Engine;
@@ -11,7 +11,7 @@ use super::trtllm;
 
 /// Reads the context and generation servers in a configuration of `trtllm-serve disaggregated`.
 pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
-    out.fields.set(Field::Kind, "serving", doc.line);
+    out.fields.set(Field::Kind, Kind::Serving, doc.line);
     out.fields.set(Field::Framework, "tensorrt-llm", doc.line);
     let mut devices = Some(0_i64);
     for (section, role) in [("context_servers", "prefill"), ("generation_servers", "decode")] {
