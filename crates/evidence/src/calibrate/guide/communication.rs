@@ -1,7 +1,7 @@
 //! Section 2 of the guide: chi_base, chi_tp, chi_pp; gamma_fabric; gamma_jitter.
 
 use atlas_core::math;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Calibration, fabric_name};
@@ -9,7 +9,6 @@ use crate::calibrate::observation::{LARGE_MESSAGE, Observation};
 use crate::calibrate::parameter::{CHI_BASE, CHI_PP, CHI_TP, FABRICS, JITTER, Parameter, files};
 use crate::calibrate::statistics::{Estimate, bootstrap, factor, regress, weighted};
 use atlas_config::Mode;
-use atlas_core::sort;
 use atlas_core::statistics::quantile;
 
 /// Number of runs that the guide requires for a 95th percentile of run times.
@@ -28,6 +27,14 @@ struct Point<'a> {
     shared: f64,
 }
 
+/// Settings that runs of a group may differ in, of which the cost is compared.
+const IGNORED_SETTINGS: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
+
+/// Number of distinct whole numbers.
+fn distinct(values: impl Iterator<Item = f64>) -> usize {
+    values.map(|value| value as u64).collect::<BTreeSet<u64>>().len()
+}
+
 impl<'a> Calibration<'a> {
     /// chi: non-negative regression of the overhead on tp − 1 and pp − 1.
     pub(super) fn intensity(&mut self) {
@@ -37,13 +44,8 @@ impl<'a> Calibration<'a> {
             return self.warn("chi: not determined, since the profile's overhead_weight is 0 and hides all overhead");
         }
         let (points, references) = self.overheads(omega);
-        let distinct = |of: fn(&Point<'a>) -> f64| {
-            let mut values: Vec<u64> = points.iter().map(|point| of(point) as u64).collect();
-            sort::ascending(&mut values);
-            values.dedup();
-            values.len()
-        };
-        let (tp, pp) = (distinct(|point| point.tp), distinct(|point| point.pp));
+        let tp = distinct(points.iter().map(|point| point.tp));
+        let pp = distinct(points.iter().map(|point| point.pp));
         if points.len() < 2 || (tp < 2 && pp < 2) {
             if !self.relative_intensity(omega) {
                 for symbol in ["chi_base", "chi_tp", "chi_pp"] {
@@ -94,7 +96,6 @@ impl<'a> Calibration<'a> {
     /// Returns the overheads given in rows, or relative to the run of their group without parallelism, and the
     /// reference rows.
     fn overheads(&self, omega: f64) -> (Vec<Point<'a>>, Vec<&'a Observation>) {
-        const IGNORED_SETTINGS: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
         let mut points = Vec::new();
         let mut references: Vec<&'a Observation> = Vec::new();
         let mut groups: BTreeMap<String, Vec<(&'a Observation, f64)>> = BTreeMap::new();
@@ -132,7 +133,6 @@ impl<'a> Calibration<'a> {
 
     /// Without a run free of parallelism: increments by tp and pp relative to each other, with chi_base unchanged.
     fn relative_intensity(&mut self, omega: f64) -> bool {
-        const IGNORED_SETTINGS: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
         let mut groups: BTreeMap<String, Vec<(&'a Observation, f64, super::Communication)>> = BTreeMap::new();
         for row in self.own().filter(|row| row.mode() == Mode::Training) {
             if let (Some(cost), Some(known)) = (self.cost(row), self.communication(row)) {
@@ -140,13 +140,8 @@ impl<'a> Calibration<'a> {
             }
         }
         let Some(rows) = groups.into_values().max_by_key(Vec::len).filter(|rows| rows.len() >= 3) else { return false };
-        let distinct = |of: fn(&super::Communication) -> f64| {
-            let mut values: Vec<u64> = rows.iter().map(|(.., known)| of(known) as u64).collect();
-            sort::ascending(&mut values);
-            values.dedup();
-            values.len() > 1
-        };
-        let wanted = [true, distinct(|known| known.tp), distinct(|known| known.pp)];
+        let several = |of: fn(&super::Communication) -> f64| distinct(rows.iter().map(|(.., known)| of(known))) > 1;
+        let wanted = [true, several(|known| known.tp), several(|known| known.pp)];
         if !wanted.iter().skip(1).any(|wanted| *wanted) {
             return false;
         }
