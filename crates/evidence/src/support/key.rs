@@ -10,6 +10,15 @@ use atlas_plan::scenario::{Parts, Scenario};
 
 use crate::validate::case::Input;
 use crate::validate::family;
+use DistanceRule::{Differs, Doubling};
+
+/// Numbers below this are treated as equal, such as lengths of zero.
+const MIN_NUMBER: f64 = 1e-3;
+/// Difference in powers of two that rounding in the index can cause.
+const ROUNDING: f64 = 1e-4;
+
+/// Significant digits of measured and predicted values in the index.
+pub(super) const FIGURE_DIGITS: usize = 6;
 
 /// Contribution of a field to the distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,8 +43,6 @@ pub struct Field {
 const fn field(name: &'static str, points: DistanceRule, help: &'static str) -> Field {
     Field { name, points, help }
 }
-
-use DistanceRule::{Differs, Doubling};
 
 /// All fields, in the order of [`Key::values`].
 pub const FIELDS: [Field; 15] = [
@@ -100,18 +107,10 @@ impl Value {
     }
 }
 
-/// Numbers below this are treated as equal, such as lengths of zero.
-const MIN_NUMBER: f64 = 1e-3;
-/// Difference in powers of two that rounding in the index can cause.
-const ROUNDING: f64 = 1e-4;
-
 /// Rounds a value of the index, which removes the digits added by its 32-bit representation.
 pub(super) fn figure(figure: f64) -> f64 {
     rounded(figure, FIGURE_DIGITS).parse().unwrap_or(figure)
 }
-
-/// Significant digits of measured and predicted values in the index.
-pub(super) const FIGURE_DIGITS: usize = 6;
 
 /// Formats a number with the given number of significant digits, as short as possible.
 #[must_use]
