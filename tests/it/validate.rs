@@ -89,7 +89,7 @@ fn predicted_rows_equal_the_same_scenario_run_by_a_user() {
             let record = &answer["record"];
             let detail = &record["detail"];
             let serving = &detail["serving"];
-            let (figure, interval) = match verdict.metric {
+            let (figure, interval) = match verdict.metric_name() {
                 "tokens_per_sec_per_accel" => {
                     (record["tokens_per_sec"].as_f64().unwrap() / accelerators, &detail["throughput_interval"])
                 }
@@ -122,7 +122,7 @@ fn serving_prediction_errors_stay_within_the_readme_values() {
     assert!(coverage(&all).0 >= 0.9, "{:?}", coverage(&all));
     let latency = verdicts(MeasurementKind::Latency);
     for (metric, most) in [("tpot_ms", 12.0), ("ttft_ms", 27.9)] {
-        let of: Vec<Verdict> = latency.iter().filter(|verdict| verdict.metric == metric).cloned().collect();
+        let of: Vec<Verdict> = latency.iter().filter(|verdict| verdict.metric_name() == metric).cloned().collect();
         let stats = overall(&of);
         assert!(stats.n >= 2240 && stats.median <= most, "{metric}: {stats:?}");
         assert!(coverage(&of).0 >= 0.88, "{metric}");

@@ -268,14 +268,14 @@ fn render(story: &validate::story::RowExplanation) -> String {
         out += &match (verdict.predicted, verdict.measured, verdict.error()) {
             (Some(predicted), Some(measured), Some(error)) => format!(
                 "  {}: {} predicted, {} measured, {:+.1} %; 90 % interval {} to {}\n",
-                verdict.metric,
+                verdict.metric_name(),
                 units::significant(predicted, 4),
                 units::significant(measured, 4),
                 100.0 * error,
                 verdict.lower.map_or_else(String::new, |end| units::significant(end, 4)),
                 verdict.upper.map_or_else(String::new, |end| units::significant(end, 4)),
             ),
-            _ => format!("  {}: {}\n", verdict.metric, verdict.reason.as_deref().unwrap_or("not predicted")),
+            _ => format!("  {}: {}\n", verdict.metric_name(), verdict.reason.as_deref().unwrap_or("not predicted")),
         };
     }
     out

@@ -80,7 +80,7 @@ pub(super) fn csv(verdicts: &[Verdict]) -> String {
     let head = ["id", "metric", "source", "accelerator", "regime", "measured", "predicted", "lower", "upper", "reason"];
     let mut out = csv::line(head);
     for v in verdicts {
-        let names = [&v.id, v.metric, &v.source, &v.accelerator, v.regime].map(str::to_owned);
+        let names = [&v.id, v.metric_name(), &v.source, &v.accelerator, v.regime].map(str::to_owned);
         let figures = [v.measured, v.predicted, v.lower, v.upper].map(csv::optional);
         out += &csv::line(
             names.iter().chain(&figures).map(String::as_str).chain([v.reason.as_deref().unwrap_or_default()]),
@@ -95,19 +95,11 @@ const REASONS: usize = 60;
 /// Renders the verdicts as a page of text.
 pub(super) fn page(kind: MeasurementKind, rows: &[Verdict]) -> String {
     let mut out = format!("{}\n\n", kind.title());
-    // The throughput of serving is stated in one of three columns, so each row has its own metric. Latencies have two
-    // metrics.
-    let metrics: Vec<&str> = match kind {
-        MeasurementKind::Latency => vec!["ttft_ms", "tpot_ms"],
-        MeasurementKind::Training => vec!["tokens_per_sec_per_accel"],
-        MeasurementKind::Inference => vec!["throughput"],
-    };
-    for metric in metrics {
-        let of: Vec<Verdict> = rows
-            .iter()
-            .filter(|verdict| kind != MeasurementKind::Latency || verdict.metric == metric)
-            .cloned()
-            .collect();
+    for metric in kind.metrics() {
+        // The throughput of serving is stated in one of three columns, so each row has its own metric.
+        let of: Vec<Verdict> =
+            rows.iter().filter(|verdict| metric.is_none() || verdict.metric == *metric).cloned().collect();
+        let metric = verdict::metric_name(*metric);
         let (stats, skipped) = (verdict::overall(&of), Skipped::of(&of));
         if stats.n == 0 {
             out += &format!("{metric}: no row was predicted\n{}\n", skipped.line(of.len()));

@@ -5,7 +5,7 @@ use atlas_plan::search::Gauge;
 
 use super::key::{FIELDS, FIGURE_DIGITS, Key, Value, rounded};
 use crate::validate::accuracy::Figure;
-use crate::validate::case::{Metric, regime};
+use crate::validate::case::regime;
 use crate::validate::{MeasurementKind, Method, RowEvaluator, ValidateError, shipped, table};
 
 /// Returns the index as CSV, with one line per metric of every shipped row that counts. Rows with inferred values and
@@ -37,7 +37,7 @@ pub fn csv() -> Result<String, ValidateError> {
             for verdict in verdicts {
                 let values = [verdict.measured, verdict.predicted, verdict.lower, verdict.upper];
                 let [Some(measured), Some(predicted), Some(lower), Some(upper)] = values else { continue };
-                let Some(metric) = Metric::named(verdict.metric) else { continue };
+                let Some(metric) = verdict.metric else { continue };
                 let head = [
                     verdict.id,
                     Figure::of(metric).name().to_owned(),

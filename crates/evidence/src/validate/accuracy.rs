@@ -66,7 +66,7 @@ impl Figure {
 
     /// Whether a verdict is about this metric.
     fn is_metric_of(self, verdict: &Verdict) -> bool {
-        Metric::named(verdict.metric).is_some_and(|metric| Figure::of(metric) == self)
+        verdict.metric.is_some_and(|metric| Figure::of(metric) == self)
     }
 }
 
@@ -241,7 +241,7 @@ mod tests {
     fn verdict(source: &str, predicted: f64, inferred: bool, copy: bool) -> Verdict {
         Verdict {
             id: "x".into(),
-            metric: "tpot_ms",
+            metric: Some(Metric::Tpot),
             source: source.into(),
             accelerator: "a".into(),
             regime: "r",

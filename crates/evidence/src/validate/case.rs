@@ -39,12 +39,6 @@ impl Metric {
     pub const ALL: [Metric; 6] =
         [Metric::TrainingRate, Metric::OutputRate, Metric::TotalRate, Metric::RequestRate, Metric::Ttft, Metric::Tpot];
 
-    /// Returns the metric with a name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Metric> {
-        Metric::ALL.into_iter().find(|metric| metric.name() == name)
-    }
-
     /// Name in verdicts.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -34,7 +34,7 @@ use atlas_plan::estimate::Estimate;
 use atlas_plan::search::Gauge;
 pub use refit::{Band, Refit, exam as examination, refit};
 
-use case::{RowScenario, measured, predicted, regime};
+use case::{Metric, RowScenario, measured, predicted, regime};
 pub use table::BadCell;
 use table::Row;
 use verdict::Verdict;
@@ -89,6 +89,16 @@ impl MeasurementKind {
             MeasurementKind::Training => "training",
             MeasurementKind::Inference => "inference",
             MeasurementKind::Latency => "latency",
+        }
+    }
+
+    /// Metrics of its rows; `None`: the one of several throughputs that a row states.
+    #[must_use]
+    pub const fn metrics(self) -> &'static [Option<Metric>] {
+        match self {
+            MeasurementKind::Training => &[Some(Metric::TrainingRate)],
+            MeasurementKind::Inference => &[None],
+            MeasurementKind::Latency => &[Some(Metric::Ttft), Some(Metric::Tpot)],
         }
     }
 
@@ -229,12 +239,7 @@ impl RowEvaluator<'_> {
     /// Returns one verdict for every measured metric of a row, or verdicts with the reason why it cannot be predicted.
     fn row(self, row: &Row) -> Vec<Verdict> {
         self.evaluate_row(row).map(|(_, verdicts)| verdicts).unwrap_or_else(|reason| {
-            let metrics: &[&'static str] = match self.kind {
-                MeasurementKind::Training => &["tokens_per_sec_per_accel"],
-                MeasurementKind::Inference => &["throughput"],
-                MeasurementKind::Latency => &["ttft_ms", "tpot_ms"],
-            };
-            metrics.iter().map(|metric| Verdict::refused(row, metric, &reason)).collect()
+            self.kind.metrics().iter().map(|metric| Verdict::refused(row, *metric, &reason)).collect()
         })
     }
 
@@ -258,7 +263,7 @@ impl RowEvaluator<'_> {
         let judge = |figure: &case::Measured| {
             let metric = figure.metric;
             let Some([value, lower, upper]) = predicted(&estimate, metric, found.documents.accelerators) else {
-                return Verdict::refused(row, metric.name(), "the engine's estimate is not finite");
+                return Verdict::refused(row, Some(metric), "the engine's estimate is not finite");
             };
             Verdict {
                 measured: Some(figure.value),
@@ -269,7 +274,7 @@ impl RowEvaluator<'_> {
                 software: family(&scenario.active_software.name).to_owned(),
                 format: scenario.format(&scenario.base).name(),
                 reason: None,
-                ..Verdict::refused(row, metric.name(), "")
+                ..Verdict::refused(row, Some(metric), "")
             }
         };
         let verdicts = figures.iter().map(judge).collect();

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use atlas_core::sort;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use super::case::Metric;
 use super::report::{Stats, stats};
 use super::table::Row;
 
@@ -13,8 +14,9 @@ use super::table::Row;
 pub struct Verdict {
     /// Id of the row.
     pub id: String,
-    /// Evaluated metric: `tokens_per_sec_per_accel`, `ttft_ms` …
-    pub metric: &'static str,
+    /// Evaluated metric; `None` for throughput of a serving row that was refused before its metrics were determined.
+    #[serde(serialize_with = "serialize_metric")]
+    pub metric: Option<Metric>,
     /// Publisher.
     pub source: String,
     /// Accelerator.
@@ -46,7 +48,7 @@ pub struct Verdict {
 impl Verdict {
     /// Creates the verdict for a row that cannot be predicted.
     #[must_use]
-    pub fn refused(row: &Row, metric: &'static str, reason: &str) -> Verdict {
+    pub fn refused(row: &Row, metric: Option<Metric>, reason: &str) -> Verdict {
         Verdict {
             id: row.text("id").to_owned(),
             metric,
@@ -65,6 +67,12 @@ impl Verdict {
         }
     }
 
+    /// Name of the metric: `tokens_per_sec_per_accel`, `ttft_ms` …
+    #[must_use]
+    pub fn metric_name(&self) -> &'static str {
+        metric_name(self.metric)
+    }
+
     /// Relative error: predicted over measured, less one.
     #[must_use]
     pub fn error(&self) -> Option<f64> {
@@ -78,6 +86,16 @@ impl Verdict {
         let (measured, lower, upper) = (self.measured?, self.lower?, self.upper?);
         Some((lower..=upper).contains(&measured))
     }
+}
+
+/// Name of a metric of [`MeasurementKind::metrics`](super::MeasurementKind::metrics).
+#[must_use]
+pub fn metric_name(metric: Option<Metric>) -> &'static str {
+    metric.map_or("throughput", Metric::name)
+}
+
+fn serialize_metric<S: Serializer>(metric: &Option<Metric>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(metric_name(*metric))
 }
 
 /// Rows that count: all except copies of earlier rows.
@@ -125,12 +143,13 @@ pub fn reasons(verdicts: &[Verdict]) -> Vec<(&str, usize)> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
     use super::*;
 
     fn verdict(measured: f64, predicted: f64) -> Verdict {
         Verdict {
             id: "x".into(),
-            metric: "tokens_per_sec_per_accel",
+            metric: Some(Metric::TrainingRate),
             source: "s".into(),
             accelerator: "a".into(),
             regime: "r",
@@ -144,6 +163,18 @@ mod tests {
             copy_of: None,
             reason: None,
         }
+    }
+
+    #[test]
+    fn metrics_are_written_by_name() {
+        let row = Row::of([("id", "x")]);
+        for metric in Metric::ALL {
+            let verdict = Verdict::refused(&row, Some(metric), "");
+            let written = serde_json::to_value(&verdict).unwrap_or_default();
+            assert_eq!((&written["metric"], verdict.metric_name()), (&metric.name().into(), metric.name()));
+        }
+        let written = serde_json::to_value(Verdict::refused(&row, None, "")).unwrap_or_default();
+        assert_eq!(written["metric"], "throughput");
     }
 
     #[test]
