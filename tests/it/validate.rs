@@ -136,8 +136,8 @@ fn intervals_cover_measurements_with_an_assumed_release() {
         let withheld = judge_by(kind, &shipped(kind).unwrap(), method, &Gauge::default()).unwrap();
         let counted: Vec<Verdict> = withheld.into_iter().filter(|v| v.copy_of.is_none() && !v.inferred).collect();
         let stated: BTreeMap<String, Verdict> =
-            verdicts(kind).into_iter().map(|v| (format!("{} {}", v.id, v.metric), v)).collect();
-        let as_stated = |v: &&Verdict| stated.get(&format!("{} {}", v.id, v.metric)).and_then(|s| s.predicted);
+            verdicts(kind).into_iter().map(|v| (format!("{} {}", v.id, v.metric_name()), v)).collect();
+        let as_stated = |v: &&Verdict| stated.get(&format!("{} {}", v.id, v.metric_name())).and_then(|s| s.predicted);
         let moved = counted.iter().filter(|v| as_stated(v) != v.predicted).count();
         assert!(moved > counted.len() / 20, "{kind:?}: the release changes {moved} of {} figures", counted.len());
         let (share, _) = coverage(&counted);
