@@ -114,7 +114,7 @@ fn set_help() -> String {
 }
 
 fn columns(figures: bool) -> String {
-    let wanted = COLUMNS.iter().filter(|column| column.figure == figures);
+    let wanted = COLUMNS.iter().filter(|column| column.figure.is_some() == figures);
     help_list(wanted.map(|column| (column.name, column.help.to_owned())).collect())
 }
 

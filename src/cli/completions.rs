@@ -82,7 +82,7 @@ fn completed(command: Command) -> Command {
 
 /// Completes names of measurement settings.
 fn settings(now: &OsStr) -> Vec<CompletionCandidate> {
-    let known = COLUMNS.iter().filter(|column| !column.figure);
+    let known = COLUMNS.iter().filter(|column| column.figure.is_none());
     let known: Vec<Named> = known.map(|column| (format!("{}=", column.name), column.help.to_owned())).collect();
     last_of_list(now, &known)
 }

@@ -20,22 +20,102 @@ pub struct Column {
     pub takes: CellType,
     /// Its meaning, with unit.
     pub help: &'static str,
-    /// Whether it is a measured metric rather than a setting.
-    pub figure: bool,
+    /// Its metric, if it is a measured metric rather than a setting.
+    pub figure: Option<MetricColumn>,
+}
+
+/// A column with a measured metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MetricColumn {
+    /// Tokens/s of the whole run; output tokens in serving.
+    TokensPerSec,
+    /// Tokens/s per accelerator; output tokens in serving.
+    TokensPerSecPerGpu,
+    /// Time of a step, s.
+    StepTimeS,
+    /// Time of a step, ms.
+    StepTimeMs,
+    /// Tokens/s of one accelerator, without communication.
+    ComputeRate,
+    /// Communication over computation (omega_comm), measured by a profiler.
+    Overhead,
+    /// Share of time that the accelerator is busy; also for power samples.
+    Utilization,
+    /// Achieved share of the peak FLOP/s.
+    FlopUtilization,
+    /// Achieved TFLOP/s per accelerator.
+    TflopsPerGpu,
+    /// Time of one of many identical runs, s (gamma_jitter).
+    RuntimeS,
+    /// Latency of one request, or mean latency, ms.
+    LatencyMs,
+    /// Median latency, ms.
+    P50Ms,
+    /// 95th percentile, ms.
+    P95Ms,
+    /// 99th percentile, ms.
+    P99Ms,
+    /// Time to first token, ms.
+    TtftMs,
+    /// Time per output token, ms.
+    TpotMs,
+    /// Number of requests of percentiles, or of repetitions of a mean.
+    Samples,
+    /// Standard deviation of the main metric of the row.
+    Std,
+    /// Power of a node, W.
+    PowerW,
+    /// Power of the accelerators alone, W.
+    GpuPowerW,
+    /// Bus bandwidth of a collective, GB/s.
+    BusbwGbps,
+    /// Excluded warm-up steps.
+    WarmupSteps,
+}
+
+impl MetricColumn {
+    /// Name of the column.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            MetricColumn::TokensPerSec => "tokens_per_sec",
+            MetricColumn::TokensPerSecPerGpu => "tokens_per_sec_per_gpu",
+            MetricColumn::StepTimeS => "step_time_s",
+            MetricColumn::StepTimeMs => "step_time_ms",
+            MetricColumn::ComputeRate => "compute_rate",
+            MetricColumn::Overhead => "overhead",
+            MetricColumn::Utilization => "utilization",
+            MetricColumn::FlopUtilization => "flop_utilization",
+            MetricColumn::TflopsPerGpu => "tflops_per_gpu",
+            MetricColumn::RuntimeS => "runtime_s",
+            MetricColumn::LatencyMs => "latency_ms",
+            MetricColumn::P50Ms => "p50_ms",
+            MetricColumn::P95Ms => "p95_ms",
+            MetricColumn::P99Ms => "p99_ms",
+            MetricColumn::TtftMs => "ttft_ms",
+            MetricColumn::TpotMs => "tpot_ms",
+            MetricColumn::Samples => "samples",
+            MetricColumn::Std => "std",
+            MetricColumn::PowerW => "power_w",
+            MetricColumn::GpuPowerW => "gpu_power_w",
+            MetricColumn::BusbwGbps => "busbw_gbps",
+            MetricColumn::WarmupSteps => "warmup_steps",
+        }
+    }
 }
 
 const fn setting(name: &'static str, aliases: &'static [&'static str], takes: CellType, help: &'static str) -> Column {
-    Column { name, aliases, knob: None, takes, help, figure: false }
+    Column { name, aliases, knob: None, takes, help, figure: None }
 }
 
 /// Creates a column for a knob, with its names, type and help.
 const fn field(name: &'static str, aliases: &'static [&'static str], knob: Knob) -> Column {
     let spec = knob.spec();
-    Column { name, aliases, knob: Some(knob), takes: CellType::of(spec), help: spec.help, figure: false }
+    Column { name, aliases, knob: Some(knob), takes: CellType::of(spec), help: spec.help, figure: None }
 }
 
-const fn figure(name: &'static str, aliases: &'static [&'static str], help: &'static str) -> Column {
-    Column { name, aliases, knob: None, takes: Positive, help, figure: true }
+const fn figure(metric: MetricColumn, aliases: &'static [&'static str], help: &'static str) -> Column {
+    Column { name: metric.name(), aliases, knob: None, takes: Positive, help, figure: Some(metric) }
 }
 
 impl Column {
@@ -89,7 +169,7 @@ pub const COLUMNS: [Column; 54] = [
     ),
     setting("op", &["collective", "pattern"], Text, "collective: all_reduce, …"),
     figure(
-        "tokens_per_sec",
+        MetricColumn::TokensPerSec,
         &[
             "tokens_per_second",
             "tokens_per_s",
@@ -101,7 +181,7 @@ pub const COLUMNS: [Column; 54] = [
         "tokens/s of the whole run; output tokens in serving",
     ),
     figure(
-        "tokens_per_sec_per_gpu",
+        MetricColumn::TokensPerSecPerGpu,
         &[
             "tokens_per_s_per_gpu",
             "tokens_per_sec_per_accel",
@@ -111,50 +191,54 @@ pub const COLUMNS: [Column; 54] = [
         ],
         "tokens/s per accelerator; output tokens in serving",
     ),
-    figure("step_time_s", &["time", "time_s", "step_time", "avg_step_time_seconds", "seconds"], "time of a step, s"),
-    figure("step_time_ms", &["time_ms"], "time of a step, ms"),
-    figure("compute_rate", &["rate", "compute_rates"], "tokens/s of one accelerator, without communication"),
     figure(
-        "overhead",
+        MetricColumn::StepTimeS,
+        &["time", "time_s", "step_time", "avg_step_time_seconds", "seconds"],
+        "time of a step, s",
+    ),
+    figure(MetricColumn::StepTimeMs, &["time_ms"], "time of a step, ms"),
+    figure(MetricColumn::ComputeRate, &["rate", "compute_rates"], "tokens/s of one accelerator, without communication"),
+    figure(
+        MetricColumn::Overhead,
         &["comm_overhead", "communication_overhead"],
         "communication over computation (omega_comm), measured by a profiler",
     ),
     figure(
-        "utilization",
+        MetricColumn::Utilization,
         &["util", "gpu_utilization", "target_util", "utilisation", "mean_utilization_percent"],
         "share of time that the accelerator is busy; also for power samples",
     ),
     figure(
-        "flop_utilization",
+        MetricColumn::FlopUtilization,
         &["mfu", "hfu", "mfu_percent_reported", "mfu_percent", "flops_utilization"],
         "achieved share of the peak FLOP/s",
     ),
     figure(
-        "tflops_per_gpu",
+        MetricColumn::TflopsPerGpu,
         &["tflops", "actual_tflops", "tflops_per_gpu_reported"],
         "achieved TFLOP/s per accelerator",
     ),
-    figure("runtime_s", &["runtime"], "time of one of many identical runs, s (gamma_jitter)"),
-    figure("latency_ms", &["latency"], "latency of one request, or mean latency, ms"),
-    figure("p50_ms", &["p50", "p50_latency_ms", "median_ms"], "median latency, ms"),
-    figure("p95_ms", &["p95", "p95_latency_ms"], "95th percentile, ms"),
-    figure("p99_ms", &["p99", "p99_latency_ms"], "99th percentile, ms"),
-    figure("ttft_ms", &["ttft"], "time to first token, ms"),
-    figure("tpot_ms", &["tpot"], "time per output token, ms"),
+    figure(MetricColumn::RuntimeS, &["runtime"], "time of one of many identical runs, s (gamma_jitter)"),
+    figure(MetricColumn::LatencyMs, &["latency"], "latency of one request, or mean latency, ms"),
+    figure(MetricColumn::P50Ms, &["p50", "p50_latency_ms", "median_ms"], "median latency, ms"),
+    figure(MetricColumn::P95Ms, &["p95", "p95_latency_ms"], "95th percentile, ms"),
+    figure(MetricColumn::P99Ms, &["p99", "p99_latency_ms"], "99th percentile, ms"),
+    figure(MetricColumn::TtftMs, &["ttft"], "time to first token, ms"),
+    figure(MetricColumn::TpotMs, &["tpot"], "time per output token, ms"),
     figure(
-        "samples",
+        MetricColumn::Samples,
         &["n", "requests", "successful_requests", "n_samples", "requests_completed"],
         "number of requests of percentiles, or of repetitions of a mean",
     ),
-    figure("std", &["stddev", "std_dev"], "standard deviation of the main metric of the row"),
-    figure("power_w", &["power", "node_power_w", "watts", "power_watts", "mean_ac_w"], "power of a node, W"),
-    figure("gpu_power_w", &["mean_total_power_w"], "power of the accelerators alone, W"),
+    figure(MetricColumn::Std, &["stddev", "std_dev"], "standard deviation of the main metric of the row"),
+    figure(MetricColumn::PowerW, &["power", "node_power_w", "watts", "power_watts", "mean_ac_w"], "power of a node, W"),
+    figure(MetricColumn::GpuPowerW, &["mean_total_power_w"], "power of the accelerators alone, W"),
     figure(
-        "busbw_gbps",
+        MetricColumn::BusbwGbps,
         &["bandwidth", "busbw", "bus_bandwidth", "bandwidth_gbps", "max_busbw_out_of_place"],
         "bus bandwidth of a collective, GB/s",
     ),
-    figure("warmup_steps", &["warmup_dropped", "warmup"], "excluded warm-up steps"),
+    figure(MetricColumn::WarmupSteps, &["warmup_dropped", "warmup"], "excluded warm-up steps"),
 ];
 
 /// Returns the column with this name or alias, ignoring case and treating `-` and spaces as `_`.
@@ -192,6 +276,13 @@ mod tests {
         for table in columns::COLUMNS {
             let found: Vec<Option<&str>> = table.names().map(|name| column(name).map(|column| column.name)).collect();
             assert!(found.iter().all(|name| found.first() == Some(name)), "{}: {found:?}", table.name);
+        }
+    }
+
+    #[test]
+    fn every_metric_has_one_column_of_its_name() {
+        for own in COLUMNS.iter().filter(|column| column.figure.is_some()) {
+            assert_eq!(column(own.name).and_then(|column| column.figure), own.figure, "{}", own.name);
         }
     }
 

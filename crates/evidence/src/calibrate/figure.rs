@@ -1,6 +1,7 @@
 //! Metrics that rows contain and engines predict.
 
 use super::observation::Observation;
+use crate::calibrate::columns::MetricColumn;
 use atlas_plan::estimate::{Metric, MetricId};
 
 /// A metric of a row that an engine predicts.
@@ -61,8 +62,12 @@ impl Figure {
     pub fn measured(self, row: &Observation) -> Option<super::observation::Measured> {
         match self {
             Figure::TokensPerSec => row.throughput(),
-            Figure::NodePowerW => row.figure("power_w"),
-            other => row.figure(other.name()),
+            Figure::NodePowerW => row.figure(MetricColumn::PowerW),
+            Figure::P50Ms => row.figure(MetricColumn::P50Ms),
+            Figure::P95Ms => row.figure(MetricColumn::P95Ms),
+            Figure::P99Ms => row.figure(MetricColumn::P99Ms),
+            Figure::TpotMs => row.figure(MetricColumn::TpotMs),
+            Figure::FlopUtilization => row.figure(MetricColumn::FlopUtilization),
         }
         .filter(|measured| measured.value.is_finite() && measured.value > 0.0)
     }

@@ -106,7 +106,7 @@ impl Kind {
         let known = names.iter().filter_map(|name| column(name)).collect::<Vec<_>>();
         let either = |name: &&&str| column(name).is_some() || super::observation::typed(name).is_some();
         let understood = names.iter().filter(either).count();
-        let ours = known.iter().any(|column| column.figure) && understood * 2 >= names.len();
+        let ours = known.iter().any(|column| column.figure.is_some()) && understood * 2 >= names.len();
         if ours && (names.len() > 1 || known.len() == 1) && !begins("{") && !begins("[") {
             Kind::Csv
         } else {

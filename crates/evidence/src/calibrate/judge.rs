@@ -6,6 +6,7 @@ use super::observation::Observation;
 use super::parameter::Figures;
 use super::predict::{interval, predicted};
 use super::{Outcome, Start};
+use crate::calibrate::columns::MetricColumn;
 use crate::validate::case::RowScenario;
 use atlas_config::{Corrections, Efficiency, Mode};
 use atlas_core::plan::Engine;
@@ -187,9 +188,9 @@ fn semi_empirical(
     let scenario = |figures: &Figures| calibrated(bench, row, figures);
     // Power at a given utilization, and the best batch of a single accelerator, are inputs of the calibration rather
     // than workloads that the model predicts.
-    let power = row.figure("power_w").is_some() && row.figure("utilization").is_none();
+    let power = row.figure(MetricColumn::PowerW).is_some() && row.figure(MetricColumn::Utilization).is_none();
     // The same applies to a latency at a given compute rate: the model computes the rate itself.
-    let latency = row.mode() == Mode::Inference && row.figure("compute_rate").is_none();
+    let latency = row.mode() == Mode::Inference && row.figure(MetricColumn::ComputeRate).is_none();
     let figures: Vec<Figure> = [
         (Figure::TokensPerSec, true),
         (Figure::P50Ms, latency),
@@ -241,16 +242,18 @@ pub fn criteria(rows: &[Observation]) -> Vec<String> {
         of(&|row| row.warmup == Some(false)),
         "no warm-up steps were excluded: the log starts within the run, or the run is short; expected at least 20",
     );
-    let short = |row: &&Observation| row.figure("warmup_steps").is_some_and(|steps| (1.0..20.0).contains(&steps.value));
+    let short = |row: &&Observation| {
+        row.figure(MetricColumn::WarmupSteps).is_some_and(|steps| (1.0..20.0).contains(&steps.value))
+    };
     note(of(&short), "fewer than 20 warm-up steps");
     let spread = |row: &&Observation| {
-        let main = row.figure("step_time_s").or_else(|| row.throughput());
+        let main = row.figure(MetricColumn::StepTimeS).or_else(|| row.throughput());
         main.and_then(|main| main.variation()).is_some_and(|cv| cv >= 0.05)
     };
     note(of(&spread), "the spread is 5 % or more; check for other processes, throttling and a longer warm-up");
     let few = |row: &&Observation| {
-        let percentile = row.figure("p95_ms").or_else(|| row.figure("p99_ms")).is_some();
-        percentile && row.figure("samples").is_some_and(|n| n.value < 100.0)
+        let percentile = row.figure(MetricColumn::P95Ms).or_else(|| row.figure(MetricColumn::P99Ms)).is_some();
+        percentile && row.figure(MetricColumn::Samples).is_some_and(|n| n.value < 100.0)
     };
     note(of(&few), "percentiles of fewer than 100 requests");
     warnings

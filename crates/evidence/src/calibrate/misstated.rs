@@ -32,7 +32,7 @@ pub fn invalid_value(name: &str, value: &Value) -> Option<String> {
     let found = text.map_or_else(|| value.to_string(), |text| format!("\"{text}\""));
     let expected = |what: &str| Some(format!("found {found}, expected {what}"));
     let plain = !value.is_object() && !value.is_array();
-    if column.figure {
+    if column.figure.is_some() {
         let sound = !plain || number(value).is_some_and(|number| number >= 0.0);
         return if sound { None } else { expected("a number of at least 0") };
     }

@@ -20,6 +20,7 @@ pub mod scripts;
 pub mod sources;
 pub mod statistics;
 
+use crate::calibrate::columns::MetricColumn;
 use atlas_core::math;
 use atlas_core::units::significant;
 use std::sync::Arc;
@@ -176,7 +177,7 @@ fn implausible(run: &Run) -> Option<String> {
 fn with_tokens_of_workload(row: &Observation, workload: Option<&Workload>) -> Observation {
     let mut row = row.clone();
     let Some(workload) = workload.filter(|workload| workload.shape.mode == Mode::Training) else { return row };
-    if row.mode() != Mode::Training || row.figure("step_time_s").is_none() || row.throughput().is_some() {
+    if row.mode() != Mode::Training || row.figure(MetricColumn::StepTimeS).is_none() || row.throughput().is_some() {
         return row;
     }
     let tokens = [("global_batch", workload.plan.global.map(f64::from)), ("seq_len", Some(workload.shape.prompt))];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::columns::{column, normalized};
+use super::columns::{MetricColumn, column, normalized};
 use crate::validate::columns;
 use atlas_config::Mode;
 use atlas_core::statistics::quantile;
@@ -71,8 +71,8 @@ pub struct Observation {
     pub mode: Option<Mode>,
     /// Settings by column name, as JSON numbers, strings or booleans.
     settings: BTreeMap<&'static str, Value>,
-    /// Measured metrics by column name.
-    figures: BTreeMap<&'static str, Measured>,
+    /// Measured metrics.
+    figures: BTreeMap<MetricColumn, Measured>,
     /// Cells of columns of measurement tables, as text.
     typed: BTreeMap<&'static str, String>,
     /// Message size in bytes and bus bandwidth in GB/s.
@@ -131,14 +131,14 @@ impl Observation {
         if let ("step_time_s", Some(dropped)) = (column.name, value.get("warmup_dropped").and_then(Value::as_u64)) {
             self.warmup = Some(dropped > 0);
         }
-        if column.figure {
+        if let Some(metric) = column.figure {
             if let Some(mut measured) = measured(value) {
                 let name = name.to_lowercase();
-                let share = matches!(column.name, "utilization" | "flop_utilization");
+                let share = matches!(metric, MetricColumn::Utilization | MetricColumn::FlopUtilization);
                 if name.contains("percent") || (share && measured.value > 1.5) {
                     measured = measured.scaled(0.01);
                 }
-                self.figures.entry(column.name).or_insert(measured);
+                self.figures.entry(metric).or_insert(measured);
             }
         } else {
             let value = match (number(value), value) {
@@ -152,12 +152,12 @@ impl Observation {
 
     fn latency(&mut self, group: &str, statistic: &str, value: &Value) {
         let column = match (group, statistic) {
-            ("e2e", "median" | "p50") => "p50_ms",
-            ("e2e", "p95") => "p95_ms",
-            ("e2e", "p99") => "p99_ms",
-            ("e2e", "mean") => "latency_ms",
-            ("ttft", "median" | "p50") => "ttft_ms",
-            ("tpot", "median" | "p50") => "tpot_ms",
+            ("e2e", "median" | "p50") => MetricColumn::P50Ms,
+            ("e2e", "p95") => MetricColumn::P95Ms,
+            ("e2e", "p99") => MetricColumn::P99Ms,
+            ("e2e", "mean") => MetricColumn::LatencyMs,
+            ("ttft", "median" | "p50") => MetricColumn::TtftMs,
+            ("tpot", "median" | "p50") => MetricColumn::TpotMs,
             _ => return,
         };
         if let Some(value) = number(value) {
@@ -170,35 +170,35 @@ impl Observation {
         if self.mode.is_none() {
             self.mode = self.word("mode").and_then(|word| mode(&word));
         }
-        if let Some(ms) = self.figures.remove("step_time_ms") {
-            self.figures.entry("step_time_s").or_insert(ms.scaled(1e-3));
+        if let Some(ms) = self.figures.remove(&MetricColumn::StepTimeMs) {
+            self.figures.entry(MetricColumn::StepTimeS).or_insert(ms.scaled(1e-3));
         }
-        let repeats = self.figure("samples").map(|samples| samples.value);
-        if let (Some(std), Some(main)) = (self.figures.remove("std"), self.main())
-            && let Some(figure) = self.figures.get_mut(main)
+        let repeats = self.figure(MetricColumn::Samples).map(|samples| samples.value);
+        if let (Some(std), Some(main)) = (self.figures.remove(&MetricColumn::Std), self.main())
+            && let Some(figure) = self.figures.get_mut(&main)
         {
             figure.std = figure.std.or(Some(std.value));
             figure.n = figure.n.or(repeats);
         }
-        if let (Some(bytes), Some(bandwidth)) = (self.number("message_bytes"), self.figure("busbw_gbps")) {
+        if let (Some(bytes), Some(bandwidth)) = (self.number("message_bytes"), self.figure(MetricColumn::BusbwGbps)) {
             self.collective.push((bytes, bandwidth.value));
-        } else if let (true, Some(bandwidth)) = (self.collective.is_empty(), self.figure("busbw_gbps")) {
+        } else if let (true, Some(bandwidth)) = (self.collective.is_empty(), self.figure(MetricColumn::BusbwGbps)) {
             // A bandwidth without a size is one of a large message.
             self.collective.push((f64::INFINITY, bandwidth.value));
         }
-        self.warmup = self.warmup.or(self.figure("warmup_steps").map(|steps| steps.value > 0.0));
+        self.warmup = self.warmup.or(self.figure(MetricColumn::WarmupSteps).map(|steps| steps.value > 0.0));
     }
 
     /// The metric to which a standard deviation without a name belongs.
-    fn main(&self) -> Option<&'static str> {
-        const ORDER: [&str; 7] = [
-            "tokens_per_sec",
-            "tokens_per_sec_per_gpu",
-            "step_time_s",
-            "utilization",
-            "flop_utilization",
-            "power_w",
-            "latency_ms",
+    fn main(&self) -> Option<MetricColumn> {
+        const ORDER: [MetricColumn; 7] = [
+            MetricColumn::TokensPerSec,
+            MetricColumn::TokensPerSecPerGpu,
+            MetricColumn::StepTimeS,
+            MetricColumn::Utilization,
+            MetricColumn::FlopUtilization,
+            MetricColumn::PowerW,
+            MetricColumn::LatencyMs,
         ];
         ORDER.into_iter().find(|name| self.figures.contains_key(name))
     }
@@ -256,14 +256,14 @@ impl Observation {
 
     /// Returns a measured metric, if the row has it.
     #[must_use]
-    pub fn figure(&self, name: &str) -> Option<Measured> {
-        self.figures.get(name).copied()
+    pub fn figure(&self, metric: MetricColumn) -> Option<Measured> {
+        self.figures.get(&metric).copied()
     }
 
     /// Whether the row has no measured metrics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let beside = ["samples", "std", "warmup_steps"];
+        let beside = [MetricColumn::Samples, MetricColumn::Std, MetricColumn::WarmupSteps];
         self.figures.keys().all(|name| beside.contains(name)) && self.collective.is_empty()
     }
 
@@ -286,11 +286,11 @@ impl Observation {
     /// Throughput of the whole run, tokens per second.
     #[must_use]
     pub fn throughput(&self) -> Option<Measured> {
-        let whole = self.figure("tokens_per_sec");
-        let each = || Some(self.figure("tokens_per_sec_per_gpu")?.scaled(self.accelerators()?));
+        let whole = self.figure(MetricColumn::TokensPerSec);
+        let each = || Some(self.figure(MetricColumn::TokensPerSecPerGpu)?.scaled(self.accelerators()?));
         let counted = || {
             let tokens = self.number("global_batch")? * self.number("seq_len")?;
-            Some(self.figure("step_time_s")?.inverted(tokens))
+            Some(self.figure(MetricColumn::StepTimeS)?.inverted(tokens))
         };
         whole.or_else(each).or_else(counted).filter(|measured| measured.value.is_finite() && measured.value > 0.0)
     }
@@ -299,7 +299,9 @@ impl Observation {
     #[must_use]
     pub fn mode(&self) -> Mode {
         let serves =
-            ["p50_ms", "p95_ms", "p99_ms", "ttft_ms", "tpot_ms"].iter().any(|name| self.figures.contains_key(name))
+            [MetricColumn::P50Ms, MetricColumn::P95Ms, MetricColumn::P99Ms, MetricColumn::TtftMs, MetricColumn::TpotMs]
+                .iter()
+                .any(|name| self.figures.contains_key(name))
                 || ["generate", "concurrency", "request_rate"].iter().any(|name| self.settings.contains_key(name));
         self.mode.unwrap_or(if serves { Mode::Inference } else { Mode::Training })
     }

@@ -1,6 +1,7 @@
 //! Converts observations to rows of measurement tables and to scenarios, by the same path as all measured rows. Missing
 //! settings are taken from the target, and from the workload given by the user.
 
+use crate::calibrate::columns::MetricColumn;
 use atlas_core::math;
 use atlas_core::units::si;
 use atlas_plan::scenario::Scenario;
@@ -155,11 +156,14 @@ fn figures(observed: &Observation) -> Vec<(Metric, Measured)> {
     let offered = observed.number("request_rate").is_some();
     let rate = if training { Metric::TrainingRate } else { Metric::OutputRate };
     let throughput = (!offered).then(|| observed.throughput()).flatten().map(|measured| (rate, measured));
-    let latency = |metric, name: &str| {
-        let found = observed.figure(name).filter(|found| found.value.is_finite() && found.value > 0.0);
+    let latency = |metric, column| {
+        let found = observed.figure(column).filter(|found| found.value.is_finite() && found.value > 0.0);
         found.filter(|_| !training).map(|measured| (metric, measured))
     };
-    [throughput, latency(Metric::Tpot, "tpot_ms"), latency(Metric::Ttft, "ttft_ms")].into_iter().flatten().collect()
+    [throughput, latency(Metric::Tpot, MetricColumn::TpotMs), latency(Metric::Ttft, MetricColumn::TtftMs)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Returns the runs of all rows. Rows of the same configuration form one run, with their median, because they share its
@@ -196,8 +200,8 @@ const MAX_EXCESS: f64 = 1.25;
 /// Why the requests in flight of a row cannot generate its throughput with its latencies, by Little's law.
 fn contradiction(observed: &Observation, scenario: &Scenario) -> Option<String> {
     let offered = observed.number("request_rate").is_some();
-    let (rate, tpot) = (observed.throughput()?.value, observed.figure("tpot_ms")?.value);
-    let ttft = observed.figure("ttft_ms").map_or(0.0, |ttft| ttft.value);
+    let (rate, tpot) = (observed.throughput()?.value, observed.figure(MetricColumn::TpotMs)?.value);
+    let ttft = observed.figure(MetricColumn::TtftMs).map_or(0.0, |ttft| ttft.value);
     let (in_flight, output) = (scenario.concurrency(&scenario.base), scenario.base.shape.generate);
     let most = in_flight * output / (1e-3 * (ttft + tpot * (output - 1.0).max(0.0)));
     (observed.mode() == Mode::Inference && !offered && most.is_finite() && rate > MAX_EXCESS * most).then(|| {

@@ -23,10 +23,10 @@ pub fn label(text: &str) -> Result<Label, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(format!("\"{text}\": expected NAME=VALUE"));
     };
-    let known = column(name).filter(|column| !column.figure).map(|column| column.name);
+    let known = column(name).filter(|column| column.figure.is_none()).map(|column| column.name);
     let stated = || columns::find(name).filter(|column| column.place.is_scenario());
     let Some(known) = known.or_else(|| stated().map(|column| column.name)) else {
-        let own = COLUMNS.iter().filter(|column| !column.figure).map(|column| column.name);
+        let own = COLUMNS.iter().filter(|column| column.figure.is_none()).map(|column| column.name);
         let names = own.chain(TYPED.iter().filter(|column| column.place.is_scenario()).map(|column| column.name));
         let near = names.max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
         return Err(format!(

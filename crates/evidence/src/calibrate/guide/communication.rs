@@ -1,5 +1,6 @@
 //! Section 2 of the guide: chi_base, chi_tp, chi_pp; gamma_fabric; gamma_jitter.
 
+use crate::calibrate::columns::MetricColumn;
 use atlas_core::math;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -89,7 +90,7 @@ impl<'a> Calibration<'a> {
     /// Accelerator-seconds per token, or per step if tokens are not known.
     fn cost(&self, row: &Observation) -> Option<f64> {
         let per_token = row.throughput().map(|rate| self.bench.accelerators(row) / rate.value);
-        let per_step = || row.figure("step_time_s").map(|time| time.value);
+        let per_step = || row.figure(MetricColumn::StepTimeS).map(|time| time.value);
         per_token.or_else(per_step).filter(|cost| cost.is_finite() && *cost > 0.0)
     }
 
@@ -101,7 +102,7 @@ impl<'a> Calibration<'a> {
         let mut groups: BTreeMap<String, Vec<(&'a Observation, f64)>> = BTreeMap::new();
         for row in self.own().filter(|row| row.mode() == Mode::Training) {
             let Some(known) = self.communication(row) else { continue };
-            if let Some(stated) = row.figure("overhead") {
+            if let Some(stated) = row.figure(MetricColumn::Overhead) {
                 if stated.value.is_finite() && stated.value >= 0.0 && known.tp * known.pp > 1.0 {
                     // An overhead measured by a profiler is omega_comm itself; omega weights it only in times.
                     let overhead = stated.value / known.gamma;
@@ -251,7 +252,7 @@ impl<'a> Calibration<'a> {
     pub(super) fn jitter(&mut self) {
         let virtual_ = |row: &&'a Observation| row.word("virt").is_some_and(|virt| virt.eq_ignore_ascii_case("sriov"));
         let rows: Vec<&'a Observation> = self.own().filter(virtual_).collect();
-        let times: Vec<f64> = rows.iter().filter_map(|row| Some(row.figure("runtime_s")?.value)).collect();
+        let times: Vec<f64> = rows.iter().filter_map(|row| Some(row.figure(MetricColumn::RuntimeS)?.value)).collect();
         let times: Vec<f64> = times.into_iter().filter(|time| *time > 0.0).collect();
         let ratio = |values: &mut Vec<f64>| {
             let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -260,7 +261,7 @@ impl<'a> Calibration<'a> {
         let of_runs = || (times.len() >= 2).then(|| bootstrap(&times, ratio)).flatten();
         let of_steps = || {
             let summed = rows.iter().filter_map(|row| {
-                let series = row.figure("runtime_s").or_else(|| row.figure("step_time_s"))?;
+                let series = row.figure(MetricColumn::RuntimeS).or_else(|| row.figure(MetricColumn::StepTimeS))?;
                 let [p95, mean] = series.p95_and_mean?;
                 (mean > 0.0).then_some((p95 / mean, series.n.unwrap_or(0.0)))
             });

@@ -1,5 +1,6 @@
 //! Section 1 of the guide: B_base, rho_base, f_vendor.
 
+use crate::calibrate::columns::MetricColumn;
 use std::collections::BTreeMap;
 
 use super::{Calibration, is_baseline};
@@ -43,7 +44,7 @@ impl Candidate<'_> {
             let of_spread = || half(1.96 * single.std? / single.n?.max(1.0).sqrt());
             rate.interval = single.interval.or_else(of_spread).or_else(|| half(DEFAULT_HALF_WIDTH * rate.value));
         }
-        let busy: Vec<f64> = rows.iter().filter_map(|row| Some(row.figure("utilization")?.value)).collect();
+        let busy: Vec<f64> = rows.iter().filter_map(|row| Some(row.figure(MetricColumn::Utilization)?.value)).collect();
         let busy = location(&busy).map(|busy| busy.value);
         Some(Candidate { rate, cv: spread.or(single.and_then(|single| single.variation())), busy, rows: rows.to_vec() })
     }
@@ -231,7 +232,7 @@ impl<'a> Calibration<'a> {
     /// Share of the peak FLOP/s that a row achieves, and half the width of its interval if the row contains it.
     pub(super) fn achieved(&self, row: &Observation) -> Option<(f64, Option<f64>)> {
         let half = |std: Option<f64>, n: Option<f64>| Some(1.96 * std? / n?.max(1.0).sqrt());
-        if let Some(share) = row.figure("flop_utilization").filter(|share| share.value > 0.0) {
+        if let Some(share) = row.figure(MetricColumn::FlopUtilization).filter(|share| share.value > 0.0) {
             return Some((share.value, half(share.std, share.n)));
         }
         let peak = || {
@@ -240,7 +241,7 @@ impl<'a> Calibration<'a> {
             let format = atlas_perf::accelerator::Precision::from(scenario.format(&scenario.base));
             Some(machine.device.peak(format) * machine.dies)
         };
-        if let Some(tflops) = row.figure("tflops_per_gpu").filter(|rate| rate.value > 0.0) {
+        if let Some(tflops) = row.figure(MetricColumn::TflopsPerGpu).filter(|rate| rate.value > 0.0) {
             let peak = peak()?;
             let share = |value: f64| value * 1e12 / peak;
             return Some((share(tflops.value), half(tflops.std.map(share), tflops.n)));

@@ -1,5 +1,6 @@
 //! Section 3 of the guide: lat_min and lat_base_coeff, tail multipliers.
 
+use crate::calibrate::columns::MetricColumn;
 use atlas_core::math;
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ const REQUESTS: f64 = 100.0;
 
 /// Median latency, ms.
 fn typical(row: &Observation) -> Option<f64> {
-    let found = row.figure("p50_ms").or_else(|| row.figure("latency_ms"))?;
+    let found = row.figure(MetricColumn::P50Ms).or_else(|| row.figure(MetricColumn::LatencyMs))?;
     (found.value > 0.0 && found.value.is_finite()).then_some(found.value)
 }
 
@@ -25,7 +26,9 @@ impl<'a> Calibration<'a> {
     pub(super) fn latency(&mut self) {
         let mut points: Vec<(f64, f64, &'a Observation)> = Vec::new();
         let mut smallest: Vec<(f64, &'a Observation)> = Vec::new();
-        for row in self.own().filter(|row| row.mode() == Mode::Inference || row.figure("latency_ms").is_some()) {
+        for row in
+            self.own().filter(|row| row.mode() == Mode::Inference || row.figure(MetricColumn::LatencyMs).is_some())
+        {
             let Some(latency) = typical(row) else { continue };
             if row.number("batch") == Some(1.0) && row.number("seq_len") == Some(1.0) {
                 smallest.push((latency, row));
@@ -79,7 +82,7 @@ impl<'a> Calibration<'a> {
     /// Tokens per second that one accelerator computes: as given, or otherwise derived from the throughput by adding
     /// the communication time and the prompts. Serving throughput counts only generated tokens.
     fn compute_rate(&self, row: &Observation) -> Option<f64> {
-        if let Some(stated) = row.figure("compute_rate") {
+        if let Some(stated) = row.figure(MetricColumn::ComputeRate) {
             return (stated.value > 0.0).then_some(stated.value);
         }
         let rate = row.throughput()?.value / self.bench.accelerators(row);
@@ -91,13 +94,15 @@ impl<'a> Calibration<'a> {
 
     /// Tail multipliers: percentiles over the median, without the contribution of the model's tail factor.
     pub(super) fn tails(&mut self) {
-        for (slot, name, q) in [(M95, "p95_ms", 0.95), (M99, "p99_ms", 0.99)] {
+        for (slot, percentile, q) in [(M95, MetricColumn::P95Ms, 0.95), (M99, MetricColumn::P99Ms, 0.99)] {
             let mut found: Vec<(f64, f64, &'a Observation)> = Vec::new();
             for row in self.own() {
-                let (Some(tail), Some(p50)) = (row.figure(name), row.figure("p50_ms")) else { continue };
+                let (Some(tail), Some(p50)) = (row.figure(percentile), row.figure(MetricColumn::P50Ms)) else {
+                    continue;
+                };
                 let ratio = tail.value / p50.value / self.tail_factor(row);
                 if ratio.is_finite() && ratio > 0.0 && tail.value >= p50.value {
-                    found.push((ratio, row.figure("samples").map_or(0.0, |n| n.value), row));
+                    found.push((ratio, row.figure(MetricColumn::Samples).map_or(0.0, |n| n.value), row));
                 }
             }
             if found.is_empty() {
@@ -124,6 +129,7 @@ impl<'a> Calibration<'a> {
                 estimate.interval = percentile_ratio_interval(*ratio, *n, q);
             }
             estimate.n = if requests > 0.0 { requests as usize } else { used.len() };
+            let name = percentile.name();
             let method = format!("{name} over p50_ms, corrected for communication and SR-IOV (comm_tail, sriov_tail)");
             self.take(Parameter::new(&slot, estimate, method, used.iter().map(|(.., row)| *row)));
         }
@@ -142,8 +148,9 @@ impl<'a> Calibration<'a> {
     fn tail_of_requests(&mut self, slot: &crate::calibrate::parameter::Slot, q: f64) -> bool {
         let mut groups: BTreeMap<String, Vec<(f64, &'a Observation)>> = BTreeMap::new();
         for row in self.own() {
-            let single =
-                row.figure("latency_ms").filter(|_| row.figure("p50_ms").is_none() && self.compute_rate(row).is_none());
+            let single = row
+                .figure(MetricColumn::LatencyMs)
+                .filter(|_| row.figure(MetricColumn::P50Ms).is_none() && self.compute_rate(row).is_none());
             if let Some(latency) = single.filter(|latency| latency.value > 0.0) {
                 groups.entry(row.configuration_key(&[])).or_default().push((latency.value, row));
             }
@@ -166,7 +173,7 @@ impl<'a> Calibration<'a> {
     /// TTFT over the median latency: not in the guide, but measured together with it.
     fn first_token(&mut self) {
         let rows = self.own().filter_map(|row| {
-            let share = row.figure("ttft_ms")?.value / row.figure("p50_ms")?.value;
+            let share = row.figure(MetricColumn::TtftMs)?.value / row.figure(MetricColumn::P50Ms)?.value;
             (share > 0.0 && share <= 1.0).then_some((share, row))
         });
         let rows: Vec<(f64, &'a Observation)> = rows.collect();

@@ -1,6 +1,7 @@
 //! Section 5 of the guide: delta_rho from pairs of runs that differ in one switch.
 
 use super::Calibration;
+use crate::calibrate::columns::MetricColumn;
 use crate::calibrate::observation::Observation;
 use crate::calibrate::parameter::{DELTA_CUDA, DELTA_GPUDIRECT, DELTA_INFER, Parameter, Slot};
 use crate::calibrate::statistics::{Estimate, location};
@@ -63,8 +64,8 @@ impl<'a> Calibration<'a> {
 
     /// Gain in utilization of one run over another, and half the width of its interval if the rows contain it.
     fn gain(&self, with: &Observation, without: &Observation) -> Option<(f64, Option<f64>)> {
-        for name in ["flop_utilization", "utilization"] {
-            if let (Some(a), Some(b)) = (with.figure(name), without.figure(name)) {
+        for metric in [MetricColumn::FlopUtilization, MetricColumn::Utilization] {
+            if let (Some(a), Some(b)) = (with.figure(metric), without.figure(metric)) {
                 let error = |one: &crate::calibrate::observation::Measured| Some(one.std?.powi(2) / one.n?.max(1.0));
                 let half = error(&a).zip(error(&b)).map(|(a, b)| 1.96 * (a + b).sqrt());
                 return Some((a.value - b.value, half));

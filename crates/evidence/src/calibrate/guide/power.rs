@@ -1,6 +1,7 @@
 //! Section 4 of the guide: p_node_nominal, phi_idle, phi_util.
 
 use super::Calibration;
+use crate::calibrate::columns::MetricColumn;
 use crate::calibrate::observation::Observation;
 use crate::calibrate::parameter::{NODE_WATTS, PHI_IDLE, PHI_UTIL, Parameter, Slot, files};
 use crate::calibrate::statistics::{Estimate, Fit, location, regress};
@@ -9,16 +10,19 @@ impl<'a> Calibration<'a> {
     /// Fits the power of a node as a line over utilization. Its value at full utilization is the nominal power;
     /// intercept and slope over it are the fractions.
     pub(super) fn power(&mut self) {
-        let curve = |figure: &'static str, guide: &Calibration<'a>| {
+        let curve = |figure: MetricColumn, guide: &Calibration<'a>| {
             let points = guide.own().filter_map(|row| {
                 let watts = row.figure(figure)?.value;
-                let busy = row.figure("utilization").map(|busy| busy.value).filter(|busy| (0.0..=1.0).contains(busy));
+                let busy = row
+                    .figure(MetricColumn::Utilization)
+                    .map(|busy| busy.value)
+                    .filter(|busy| (0.0..=1.0).contains(busy));
                 (watts > 0.0 && watts.is_finite()).then_some((busy, watts, row))
             });
             points.collect::<Vec<(Option<f64>, f64, &'a Observation)>>()
         };
-        let nodes = curve("power_w", self);
-        let devices = curve("gpu_power_w", self);
+        let nodes = curve(MetricColumn::PowerW, self);
+        let devices = curve(MetricColumn::GpuPowerW, self);
         if nodes.is_empty() {
             self.record_missing("p_node_nominal", "power of a node under full load (IPMI or a power meter)");
             if !devices.is_empty() {
