@@ -63,7 +63,7 @@ pub fn rate(system: &TrainingInput) -> Option<f64> {
 pub fn times(system: &TrainingInput, closed: &TimeBreakdown) -> Option<TimeBreakdown> {
     let (step, load) = even(system)?;
     let mean = load.total().max(1e-12);
-    Some(parts(closed, &StageLoad::default().add(&load, step / mean)))
+    Some(parts(system, closed, &StageLoad::default().add(&load, step / mean)))
 }
 
 /// Step time of a job on uniform hardware, and the load of its stages.
@@ -136,7 +136,7 @@ pub(super) fn answer(
     let faults = failure_effect(settings, hosts(scenario, system).count(), step);
     let goodput = faults.map_or(1.0, |faults| faults.goodput);
     let wall = step / goodput.max(1e-9);
-    let time = parts(&closed.time, &load);
+    let time = parts(system, &closed.time, &load);
     let slower = closed.step_seconds / wall.max(1e-12);
     let estimate = TrainingEstimate {
         step_seconds: wall,
@@ -166,12 +166,16 @@ pub(super) fn answer(
 
 /// Maps the integrated times of the stages to the parts of the closed form. Kernel times and waits inside passes are
 /// split in the closed form's proportions; waits between passes are those of the simulation.
-fn parts(closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
+fn parts(system: &TrainingInput, closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
     let kernels = closed.gemm + closed.attention + closed.elementwise + closed.recompute + closed.host + closed.images;
     let layered = closed.tensor_parallel + closed.context_parallel + closed.expert_parallel;
     let of = |part: f64| load.compute * part / kernels.max(1e-12);
-    // Without collectives in the closed form, waits inside passes are for offload copies.
-    let waited = |part: f64| if layered > 0.0 { load.collectives * part / layered } else { 0.0 };
+    // Copies to the host share no links with collectives, which therefore wait as long as in the closed form.
+    let offload = system.offload;
+    let copies = offload.weights > 0.0 || offload.activations > 0.0;
+    let collectives = if copies { load.collectives.min(of(layered)) } else { load.collectives };
+    let optimizer = if offload.optimizer > 0.0 { load.optimizer.min(closed.optimizer) } else { load.optimizer };
+    let waited = |part: f64| if layered > 0.0 { collectives * part / layered } else { 0.0 };
     TimeBreakdown {
         gemm: of(closed.gemm),
         attention: of(closed.attention),
@@ -184,8 +188,9 @@ fn parts(closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
         pipeline_transfer: load.transfer,
         pipeline_bubble: load.bubble + load.loading,
         data_parallel: load.exposed_data,
-        optimizer: load.optimizer,
-        offload: if layered > 0.0 { 0.0 } else { load.collectives },
+        optimizer,
+        offload: if layered > 0.0 { load.collectives - collectives } else { load.collectives } + load.optimizer
+            - optimizer,
         images: of(closed.images),
     }
 }
@@ -250,4 +255,24 @@ fn failure_effect(settings: &Simulation, nodes: u32, step: f64) -> Option<Failur
         if course.unfinished { course.goodput.min(MIN_GOODPUT) } else { course.goodput }
     };
     Some(FailureEffect { goodput, failures_per_day: 86_400.0 / mtbf, interval: input.interval })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use atlas_perf::training::Offload;
+
+    #[test]
+    fn waits_for_copies_to_the_host_are_not_counted_as_collectives() {
+        let offload = Offload { optimizer: 1.0, weights: 1.0, ..Offload::default() };
+        let system = TrainingInput { offload, ..TrainingInput::default() };
+        let closed =
+            TimeBreakdown { gemm: 8.0, expert_parallel: 0.1, optimizer: 0.2, offload: 5.0, ..TimeBreakdown::default() };
+        let load = StageLoad { compute: 8.0, collectives: 10.1, optimizer: 0.7, ..StageLoad::default() };
+        let time = parts(&system, &closed, &load);
+        assert!((time.expert_parallel - 0.1).abs() < 1e-9 && (time.optimizer - 0.2).abs() < 1e-9, "{time:?}");
+        assert!((time.offload - 10.5).abs() < 1e-9 && (time.total() - load.total()).abs() < 1e-9, "{time:?}");
+        let kept = parts(&TrainingInput::default(), &closed, &load);
+        assert!((kept.expert_parallel - 10.1).abs() < 1e-9 && kept.offload == 0.0, "{kept:?}");
+    }
 }
