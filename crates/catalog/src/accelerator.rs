@@ -305,8 +305,10 @@ mod tests {
             problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
         };
         assert_eq!(read("8000", "1000"), Vec::<String>::new());
-        let found = read("8", "1");
-        assert!(found.len() == 2 && found[0].contains("not TB/s") && found[1].contains("not kW"), "{found:?}");
+        assert_eq!(
+            read("8", "1"),
+            ["found 8, which is implausible: state GB/s, not TB/s", "found 1, which is implausible: state W, not kW"]
+        );
     }
 
     #[test]

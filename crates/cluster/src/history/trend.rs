@@ -126,18 +126,21 @@ impl Group<'_> {
                 None => gathered.push((software, vec![(entry, *value)])),
             }
         }
-        let befores = std::iter::once(None).chain(gathered.iter().map(|(_, points)| Some(points.as_slice())));
-        let release = |((software, points), before): (&(String, Vec<(&Entry, f64)>), Option<&[(&Entry, f64)]>)| {
-            let ((first, _), (last, _)) = (points.first()?, points.last()?);
-            Some(Release {
+        let mut releases: Vec<Release> = Vec::new();
+        let mut before: Option<&[(&Entry, f64)]> = None;
+        for (software, points) in &gathered {
+            let Some(median) = median(points.iter().map(|(_, value)| *value)) else { continue };
+            let (Some((first, _)), Some((last, _))) = (points.first(), points.last()) else { continue };
+            releases.push(Release {
                 software: software.clone(),
                 seen: [first.at, last.at],
                 count: points.len(),
-                median: median(points.iter().map(|(_, value)| *value))?,
+                median,
                 change: before.and_then(|before| ReleaseChange::between(before, points)),
-            })
-        };
-        gathered.iter().zip(befores).filter_map(release).collect()
+            });
+            before = Some(points);
+        }
+        releases
     }
 }
 

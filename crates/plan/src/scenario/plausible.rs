@@ -101,6 +101,7 @@ pub fn implausible(target: &Target, sheet: Option<&Sheet>) -> Vec<Implausible> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::estimate;
     use crate::engine::notes::notes;
@@ -142,7 +143,7 @@ mod tests {
             ),
         ] {
             let found = changed(change);
-            assert!(found.len() == 1 && found[0].contains(expected), "{expected}: {found:?}");
+            assert!(matches!(found.as_slice(), [one] if one.contains(expected)), "{expected}: {found:?}");
         }
     }
 
