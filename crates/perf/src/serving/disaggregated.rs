@@ -37,7 +37,8 @@ const TOLERANCE: f64 = 1e-5;
 
 /// Estimates a disaggregated deployment.
 pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEstimate {
-    let prefill = Machine::new(input, &pools.prefill, c);
+    // The prompts of every attention group of the prefill pool are known, and none has more than its token budget.
+    let prefill = Machine::new(input, &pools.prefill, c).without_group_excess();
     let draft = Machine::of_draft_model(input, &pools.decode, c);
     let decode = Machine::new(input, &pools.decode, c).with_draft_model(input, draft.as_ref());
     let capacity = kv::capacity(input, &pools.decode, &decode.shape, c);

@@ -93,6 +93,8 @@ impl Engine {
     pub(super) fn new(input: &Input, layout: &Layout, prefill_only: bool, piece: u32, seed: u64) -> Self {
         let s = &input.system;
         let machine = Machine::new(s, layout, &input.constants);
+        // Nothing but prompts, each of which is known to be on one attention group.
+        let machine = if prefill_only { machine.without_group_excess() } else { machine };
         let capacity = kv::capacity(s, layout, &machine.shape, &input.constants);
         // Prefixes of groups and traces are shared piece by piece; a constant share is that of the conversations.
         let shared_prefix = match input.prefixes {

@@ -62,6 +62,21 @@ fn single_prompt_prefills_faster_than_one_of_many_with_attention_dp() {
 }
 
 #[test]
+fn full_attention_groups_of_a_prefill_pool_are_as_fast_as_a_batch_of_prompts() {
+    for groups in [8, 32] {
+        let wide = Layout { attention_dp: Count::new(groups), ep: Count::new(groups), ..Layout::default() };
+        let decode = Layout { dp: Count::new(512), ..Layout::default() };
+        let mut i = ServingInput { arch: Architecture::deepseek_v3(), isl: 4096.0, osl: 2.0, ..closed(8192.0) };
+        (i.accelerator.mem_bytes, i.max_num_batched_tokens) = (2e12, 16_384.0);
+        let pool = run(&ServingInput { pools: Some(Pools { prefill: wide, decode }), ..i });
+        let batch = Load::PrefillOnly { batch: 8192.0 };
+        let alone = run(&ServingInput { layout: wide, osl: 1.0, load: batch, ..i });
+        let (pool, alone) = (pool.requests_per_sec, alone.requests_per_sec);
+        assert!((pool / alone - 1.0).abs() < 0.02, "{groups}: {pool} {alone}");
+    }
+}
+
+#[test]
 fn idle_replicas_do_not_add_throughput() {
     let layout = |dp| Layout { dp, ..Layout::default() };
     let requests = |n: f64| {

@@ -126,6 +126,28 @@ fn pools_of_short_prompts_and_slow_links_match_the_closed_form() {
     }
 }
 
+/// Attention groups of a prefill pool that are filled to their token budgets.
+#[test]
+fn full_prefill_pools_with_attention_groups_match_the_closed_form() {
+    let wide = Layout { attention_dp: Count::new(16), ep: Count::new(16), ..Layout::default() };
+    let decode = Layout { dp: Count::new(16), ..Layout::default() };
+    let pools = Some(Pools { prefill: wide, decode });
+    let arch = Architecture {
+        experts: Count::new(64),
+        top_k: Count::new(4),
+        moe_ffn: Count::new(4096),
+        ..Architecture::default()
+    };
+    let mut case = ServingInput { arch, isl: 4096.0, osl: 8.0, pools, ..closed(256.0) };
+    (case.accelerator.mem_bytes, case.max_num_batched_tokens) = (2e12, 8_192.0);
+    let theory = estimate(&case, &Constants::default());
+    let mut input = Input::of(&case, &Constants::default(), 3_000);
+    input.warm_up = 1_000;
+    let found = simulated(&input);
+    near("requests/s", found.requests_per_sec, theory.requests_per_sec, 0.12);
+    near("TTFT", found.ttft.mean, theory.ttft.mean, 0.1);
+}
+
 /// No step computes more prompts than its token budget holds, which limits the interruptions of a short output.
 #[test]
 fn interruptions_of_short_outputs_match_the_closed_form() {
