@@ -457,4 +457,16 @@ mod tests {
         assert_eq!(read("megatron-lm"), ["found sglang, which has no effect: the software is megatron-lm"]);
         assert_eq!(read("sglang@0.5.0"), Vec::<String>::new());
     }
+
+    #[test]
+    fn pools_state_their_own_redundant_experts() {
+        let text = "{ name: w, mode: inference, model: deepseek-v3, software: sglang, sequence: { prompt: 8, generate: 8 }, \
+                    serving: { redundant_experts: 32, pools: { prefill: { workers: 1, redundant_experts: 64 } } } }";
+        let (file, mut problems) = ("own.yaml".into(), Diagnostics::new());
+        let node = atlas_document::parse::parse(&file, text, &mut problems).unwrap();
+        let serving = Workload::decode(&file, &node, &mut problems).unwrap().plan.serving;
+        let copies = [serving.redundant_experts, serving.pools.prefill.redundant_experts];
+        assert_eq!(copies.map(Option::unwrap).map(f64::from), [32.0, 64.0]);
+        assert_eq!(problems.iter().count(), 0, "{problems}");
+    }
 }

@@ -145,6 +145,8 @@ pub struct PoolSpec {
     pub ep: Option<Count>,
     /// Data-parallel attention groups.
     pub attention_dp: Option<Count>,
+    /// Redundant copies of busy experts per layer.
+    pub redundant_experts: Option<Count>,
 }
 
 /// `serving.pools`: prefill and decode on separate accelerators.

@@ -57,6 +57,7 @@ fn pool(fields: &mut Fields<'_>) -> PoolSpec {
         pp: fields.count_of(Knob::PrefillPp),
         ep: fields.count_of(Knob::PrefillEp),
         attention_dp: fields.count_of(Knob::PrefillAttentionDp),
+        redundant_experts: fields.count_of(Knob::RedundantExperts),
     }
 }
 

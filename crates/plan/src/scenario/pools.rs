@@ -57,7 +57,14 @@ impl Phase {
     pub fn spreads_experts(&self) -> bool {
         let serving = &self.plan.serving;
         self.plan.switches.moe_dispatcher.is_some_and(|dispatcher| dispatcher != MoeDispatcher::AllToAll)
-            || serving.redundant_experts.is_some_and(|copies| copies > 0.0)
+            || [
+                serving.redundant_experts,
+                serving.pools.prefill.redundant_experts,
+                serving.pools.decode.redundant_experts,
+            ]
+            .into_iter()
+            .flatten()
+            .any(|copies| copies > 0.0)
             || serving.two_batch_overlap == Some(true)
     }
 
@@ -84,7 +91,7 @@ fn with_pool_spec(layout: Layout, own: &PoolSpec) -> Layout {
         ep: own.ep.unwrap_or(layout.ep),
         attention_dp: own.attention_dp.unwrap_or(layout.attention_dp),
         dp: own.workers.unwrap_or(layout.dp),
-        ..layout
+        redundant: own.redundant_experts.unwrap_or(layout.redundant),
     }
 }
 
@@ -95,5 +102,26 @@ impl Scenario {
             Some(pools) => pools.prefill.accelerators() + pools.decode.accelerators(),
             None => phase.decode_layout().accelerators(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::testing;
+    use atlas_core::plan::Engine;
+
+    #[test]
+    fn pools_may_have_different_numbers_of_redundant_experts() {
+        let parts = testing::parts("h100-sxm-128", "deepseek-v3-wide-ep");
+        let mut scenario = Scenario::resolve(&parts, &testing::with_engine(Engine::Analytical, &[])).unwrap();
+        let copies = |scenario: &Scenario| {
+            let pools = scenario.base.pools().unwrap();
+            [pools.prefill.redundant, pools.decode.redundant].map(f64::from)
+        };
+        assert_eq!(copies(&scenario), [32.0, 32.0]);
+        scenario.base.plan.serving.pools.prefill.redundant_experts = Some(Count::new(64));
+        assert_eq!(copies(&scenario), [64.0, 32.0]);
     }
 }
