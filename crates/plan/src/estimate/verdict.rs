@@ -119,7 +119,7 @@ pub enum Verdict {
     NoOutput,
     /// The load only decodes, but the model generates nothing.
     NoDecode,
-    /// The prefill pool is smaller than a replica, or leaves no replica for decoding.
+    /// The prefill pool does not consist of whole replicas, has none, or leaves none for decoding.
     PrefillPool {
         /// Accelerators requested for the prefill pool.
         #[serde(rename = "asked")]
@@ -128,6 +128,8 @@ pub enum Verdict {
         replica: f64,
         /// Total number of replicas.
         replicas: f64,
+        /// Nearest possible size below and above, accelerators.
+        nearest: [Option<f64>; 2],
     },
     /// More nodes are slow than the job has.
     SlowNodes {
@@ -261,10 +263,18 @@ impl Verdict {
                 "generate is 0: expected at least 1 token, or load prefill-only to process only prompts".to_owned()
             }
             Verdict::NoDecode => "load is decode-only, but the model generates nothing".to_owned(),
-            Verdict::PrefillPool { requested, replica, replicas } => format!(
+            Verdict::PrefillPool { requested, replica, nearest: [None, None], replicas } => format!(
                 "prefill_accelerators={requested} is not possible: a replica needs {replica} accelerators, and at least one of \
                  {replicas} replicas must prefill and one decode"
             ),
+            Verdict::PrefillPool { requested, replica, nearest, .. } => {
+                let possible: Vec<String> = nearest.iter().flatten().map(f64::to_string).collect();
+                format!(
+                    "prefill_accelerators={requested} is not possible: a replica needs {replica} accelerators, and at least \
+                     one must decode; possible: {}",
+                    possible.join(" or ")
+                )
+            }
             Verdict::SlowNodes { requested, nodes } => {
                 format!("slow_nodes is {requested}, but the job has {nodes} nodes")
             }

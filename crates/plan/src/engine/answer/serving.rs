@@ -412,15 +412,26 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
     if let Some(limit) = input.osl_max.map(f64::from).filter(|limit| generates && *limit < input.osl) {
         return Some(Verdict::OutputLimit { limit, mean: input.osl });
     }
-    if let (Some(requested), None, true) = (phase.plan.serving.prefill_accelerators, &input.pools, input.arch.causal) {
-        let replica = input.layout.replica();
-        return Some(Verdict::PrefillPool {
-            requested: f64::from(requested),
-            replica,
-            replicas: f64::from(input.layout.dp),
-        });
+    impossible_prefill_pool(phase, input)
+}
+
+/// Verdict on a stated number of prefill accelerators that is no multiple of a replica, or leaves none for decoding.
+fn impossible_prefill_pool(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
+    // Stated workers take precedence.
+    let stated = phase.plan.serving.pools.prefill.workers.is_some_and(|workers| workers > 0.0);
+    let requested = phase.plan.serving.prefill_accelerators.filter(|_| input.arch.causal && !stated)?;
+    let (requested, replica) = (f64::from(requested), phase.prefill_layout().replica());
+    if input.pools.is_some() && requested % replica == 0.0 {
+        return None;
     }
-    None
+    let decode = phase.decode_layout();
+    let most = (f64::from(decode.dp) - 1.0) * decode.replica();
+    let most = (most / replica).floor();
+    let below = (requested / replica).floor().min(most);
+    let above = (requested / replica).floor() + 1.0;
+    let size = |workers: f64| (1.0..=most).contains(&workers).then_some(workers * replica);
+    let nearest = [size(below), size(above)];
+    Some(Verdict::PrefillPool { requested, replica, replicas: f64::from(input.layout.dp), nearest })
 }
 
 /// Checks whether the layout is possible, then whether it fits in memory, then whether it sustains the load.

@@ -130,6 +130,10 @@ fn unsupported_settings_are_refused_with_the_reason() {
         (("h100-sxm-8", "llama3.1-8b-serve"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
         (("h100-sxm-8", "llama3.1-8b-train"), &["prompt=0"], "prompt is 0: expected at least 1 token"),
         (("h100-sxm-8", "llama3.1-70b-serve"), &["prefill_accelerators=2"], "a replica needs 4"),
+        (("h100-sxm-8", "llama3.1-70b-serve"), &["prefill_accelerators=6"], "possible: 4"),
+        (("h100-sxm-8", "llama3.1-70b-serve"), &["prefill_accelerators=8"], "possible: 4"),
+        (("h100-sxm-8", "llama3.1-70b-serve"), &["tp=2", "prefill_accelerators=3"], "possible: 2 or 4"),
+        (("h100-sxm-8", "llama3.1-70b-serve"), &["tp=2", "prefill_accelerators=7"], "possible: 6"),
         (("h200-sxm-8", "deepseek-v3-serve"), &["prefill_accelerators=4"], "a replica needs 8"),
     ] {
         let (_, estimate) = answered(Engine::Analytical, pair, set);
