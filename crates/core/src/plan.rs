@@ -1,9 +1,11 @@
 //! Enums of the options of a run: engine, parallelism, formats, serving software. Files, knobs, engines and screens use
 //! the same spelling.
 
+mod cache;
 mod preset;
 mod spelling;
 
+pub use cache::{cache_format_name, caches_in};
 pub use preset::Preset;
 pub use spelling::{canonical, stored_bits};
 

@@ -199,7 +199,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::Accelerators { .. } | Verdict::SlowNodes { .. }) => "accelerators",
         Some(Verdict::Indivisible { .. } | Verdict::Sequence { .. }) => "indivisible",
         Some(Verdict::RecomputedLayers { .. } | Verdict::Stages { .. } | Verdict::Bidirectional { .. }) => "stages",
-        Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }) => "format",
+        Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. } | Verdict::CacheFormat { .. }) => "format",
         Some(Verdict::RackPower { .. }) => "power",
         Some(Verdict::Context { .. } | Verdict::OutputLimit { .. }) => "context",
         Some(Verdict::NoTokens | Verdict::NoOutput | Verdict::NoDecode) => "empty",

@@ -204,6 +204,9 @@ fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
             | Verdict::NoProgress { .. },
             _,
         ) => Vec::new(),
+        (Verdict::CacheFormat { .. }, _) => {
+            vec![(Knob::KvPrecision, words(Knob::KvPrecision, &["fp8", "bf16"]))]
+        }
         (Verdict::OutputLimit { limit, mean }, _) => vec![
             (Knob::GenerateMax, vec![Setting::Number(mean.ceil()), Setting::Number(0.0)]),
             (Knob::Generate, vec![Setting::Number(limit)]),

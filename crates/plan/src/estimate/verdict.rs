@@ -89,6 +89,13 @@ pub enum Verdict {
         /// A format that the accelerator supports, or an empty string.
         instead: &'static str,
     },
+    /// The software or the accelerator does not support a KV cache in this format.
+    CacheFormat {
+        /// The format.
+        format: &'static str,
+        /// Whether the software would support it on other accelerators.
+        accelerator: bool,
+    },
     /// The nodes of a rack draw more than its power limit, even at the lowest power cap.
     RackPower {
         /// Nodes in a rack.
@@ -186,6 +193,7 @@ impl Verdict {
             Verdict::Stages { layers, chunks, .. } => format!("{layers} layers / {chunks} chunks"),
             Verdict::Bidirectional { micro_batches, .. } => format!("{micro_batches} micro-batches"),
             Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. } => format!("no {format}"),
+            Verdict::CacheFormat { format, .. } => format!("no {format} cache"),
             Verdict::RackPower { needs, has, .. } => format!("{:.1} kW too much", (needs - has) * 1e-3),
             Verdict::Context { most, .. } => format!("over {most} tokens"),
             Verdict::NoTokens => "no tokens".to_owned(),
@@ -246,6 +254,10 @@ impl Verdict {
             }
             Verdict::SoftwareFormat { format, instead } => {
                 format!("the software has no kernels for {format} on this accelerator; use {instead}")
+            }
+            Verdict::CacheFormat { format, accelerator } => {
+                let what = if accelerator { "accelerator" } else { "software" };
+                format!("the {what} does not support a KV cache in {format} (kv_precision); use bf16 or another format")
             }
             Verdict::RackPower { nodes, needs, has } => format!(
                 "{nodes:.0} nodes draw {:.1} kW even at the lowest power cap, but a rack has {:.1} kW",

@@ -261,7 +261,10 @@ impl Trial<'_> {
     fn outcome(&mut self, scenario: &Scenario, to: String) -> (Outcome, bool) {
         estimate_into(scenario, &mut self.estimate);
         let verdict = self.estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
-        let unsupported = matches!(verdict, Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }));
+        let unsupported = matches!(
+            verdict,
+            Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. } | Verdict::CacheFormat { .. })
+        );
         let failure = verdict.map(|verdict| verdict.describe());
         (Outcome { to, value: (self.metric.get)(&self.estimate, scenario), failure }, unsupported)
     }

@@ -1,6 +1,6 @@
 //! llama.cpp's server.
 
-use atlas_core::plan::Format;
+use atlas_core::plan::{Format, cache_format_name};
 use atlas_plan::knob::Knob;
 
 use super::serving::{servers, set_servers};
@@ -68,13 +68,11 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     // All slots share the context.
     a.put("--parallel", slots).put("--ctx-size", s.length().saturating_mul(slots));
     a.put_optional("--batch-size", s.max_num_batched_tokens);
-    match s.kv {
-        None => {}
-        Some(Format::Bf16) => drop(a.put("--cache-type-k", "bf16").put("--cache-type-v", "bf16")),
-        Some(Format::Fp16) => drop(a.put("--cache-type-k", "f16").put("--cache-type-v", "f16")),
-        Some(Format::Int8) => drop(a.put("--cache-type-k", "q8_0").put("--cache-type-v", "q8_0")),
-        Some(Format::Int4) => drop(a.put("--cache-type-k", "q4_0").put("--cache-type-v", "q4_0")),
-        Some(other) => draft.reject_cache_format(other),
+    if let Some(format) = s.kv {
+        match cache_format_name("llama.cpp", format) {
+            Some(name) => drop(a.put("--cache-type-k", name).put("--cache-type-v", name)),
+            None => draft.reject_cache_format(format),
+        }
     }
     if job.is_older(SINCE_FLASH) {
         if s.kv.is_some_and(|format| matches!(format, Format::Int8 | Format::Int4)) {

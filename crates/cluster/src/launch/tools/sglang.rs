@@ -1,6 +1,6 @@
 //! SGLang.
 
-use atlas_core::plan::{Format, Routing};
+use atlas_core::plan::{Routing, cache_format_name};
 use atlas_plan::knob::Knob;
 
 use super::serving::{paged, servers, set_servers};
@@ -73,12 +73,11 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
     }
     a.comment("precision");
     serving::put_format(job, s, draft, a);
-    match s.kv {
-        None => {}
-        Some(Format::Fp8) => drop(a.put("--kv-cache-dtype", "fp8_e4m3")),
-        Some(Format::Bf16) => drop(a.put("--kv-cache-dtype", "bf16")),
-        Some(Format::Fp4) => drop(a.put("--kv-cache-dtype", "nvfp4")),
-        Some(other) => draft.reject_cache_format(other),
+    if let Some(format) = s.kv {
+        match cache_format_name("sglang", format) {
+            Some(name) => drop(a.put("--kv-cache-dtype", name)),
+            None => draft.reject_cache_format(format),
+        }
     }
     a.comment("scheduler and memory").put("--context-length", s.length());
     a.put_optional("--max-running-requests", s.max_num_seqs)

@@ -1,6 +1,6 @@
 //! TensorRT-LLM: `trtllm-serve` with a file of LLM arguments.
 
-use atlas_core::plan::Format;
+use atlas_core::plan::{Format, cache_format_name};
 use atlas_plan::engine::answer::serving::weights_share;
 use atlas_plan::knob::Knob;
 
@@ -92,13 +92,11 @@ pub(super) fn extra_options(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Ke
     if s.quantized == Some(Format::Fp8) && job.options.model.is_some() {
         k.put_unchecked("quant_config.quant_algo", "FP8");
     }
-    match s.kv {
-        None => {}
-        Some(Format::Fp8) => drop(k.put("kv_cache_config.dtype", "fp8")),
-        Some(Format::Fp4) => drop(k.put("kv_cache_config.dtype", "nvfp4")),
-        Some(Format::Bf16) => drop(k.put("kv_cache_config.dtype", "bfloat16")),
-        Some(Format::Fp16) => drop(k.put("kv_cache_config.dtype", "float16")),
-        Some(other) => draft.reject_cache_format(other),
+    if let Some(format) = s.kv {
+        match cache_format_name("tensorrt-llm", format) {
+            Some(name) => drop(k.put("kv_cache_config.dtype", name)),
+            None => draft.reject_cache_format(format),
+        }
     }
     if let Some(share) = s.memory_share {
         // The fraction counts only the memory that the weights leave free.

@@ -1,6 +1,6 @@
 //! vLLM.
 
-use atlas_core::plan::Format;
+use atlas_core::plan::cache_format_name;
 use atlas_plan::knob::Knob;
 
 use super::serving::{paged, servers, set_servers};
@@ -103,13 +103,11 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
     }
     a.comment("precision");
     serving::put_format(job, s, draft, a);
-    match s.kv {
-        None => {}
-        Some(Format::Fp8) => drop(a.put("--kv-cache-dtype", "fp8")),
-        Some(Format::Bf16) => drop(a.put("--kv-cache-dtype", "bfloat16")),
-        Some(Format::Fp16) => drop(a.put("--kv-cache-dtype", "float16")),
-        Some(Format::Fp4) => drop(a.put("--kv-cache-dtype", "nvfp4")),
-        Some(other) => draft.reject_cache_format(other),
+    if let Some(format) = s.kv {
+        match cache_format_name("vllm", format) {
+            Some(name) => drop(a.put("--kv-cache-dtype", name)),
+            None => draft.reject_cache_format(format),
+        }
     }
     a.comment("scheduler and memory");
     a.put_optional("--max-model-len", (s.length() > 0).then(|| s.length()));

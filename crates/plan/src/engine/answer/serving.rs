@@ -5,7 +5,7 @@ use super::{Physics, limits, power, refused_nvfp4, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryPart, MemoryUse, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_core::count::Count;
-use atlas_core::plan::{Format, KvTransfer, LoadKind, MoeDispatcher, SharedExperts};
+use atlas_core::plan::{Format, KvTransfer, LoadKind, MoeDispatcher, SharedExperts, caches_in};
 use atlas_core::units::BYTES_PER_GB;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
@@ -307,7 +307,7 @@ pub(super) fn described(
         time: Breakdown::of(&step::StepTime::PARTS, out.time.values()),
         memory,
         limits,
-        verdict: refused(phase, input).unwrap_or_else(|| verdict(input, out, devices, &memory)),
+        verdict: refused(scenario, phase, input).unwrap_or_else(|| verdict(input, out, devices, &memory)),
         throughput_interval: factors(interval::throughput(input, release)).widened(simulated.as_ref()),
         power: Some(power),
         training: None,
@@ -387,7 +387,7 @@ fn memory_of_pool(input: &ServingInput, capacity: &kv::Capacity, out: &ServingEs
 }
 
 /// Verdict on formats or pools that the device or software does not support, regardless of memory.
-fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
+fn refused(scenario: &Scenario, phase: &Phase, input: &ServingInput) -> Option<Verdict> {
     if let Some(refused) = phase.serving_defaults.refused {
         let a = &input.accelerator;
         let has = |format: &Format| a.supports(Precision::from(*format));
@@ -401,6 +401,13 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
     }
     if let Some(verdict) = refused_nvfp4(phase.serving_defaults.nvfp4, &input.accelerator) {
         return Some(verdict);
+    }
+    // Software offers NVFP4 as the only KV cache in four bits of floating point.
+    if let Some(kv) = phase.plan.kv.filter(|_| input.arch.causal) {
+        let offered = caches_in(&scenario.active_software.name, kv);
+        if !offered || (kv == Format::Fp4 && !input.accelerator.multiplies_nvfp4()) {
+            return Some(Verdict::CacheFormat { format: kv.name(), accelerator: offered });
+        }
     }
     if input.arch.causal && phase.shape.generate <= 0.0 && !matches!(input.load, Load::PrefillOnly { .. }) {
         return Some(Verdict::NoOutput);
