@@ -64,6 +64,10 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let prefilling = groups(pools.map_or(layout, |pools| pools.prefill));
     let stated = requested.max_num_seqs.map(|all| Count::floor(all / decoding));
     let sequences = stated.unwrap_or(served.max_num_seqs);
+    // A graph of a fixed shape has no places for further sequences.
+    let compiled = requested.compiled_batch.filter(|batch| *batch > 0.0);
+    let attention_dp = pools.map_or(layout, |pools| pools.decode).attention_dp.max(Count::ONE);
+    let sequences = compiled.map_or(sequences, |batch| sequences.min(Count::floor(batch / attention_dp)));
     let per_request = if served.beams_are_sequences { beams.max(Count::ONE) } else { Count::ONE };
     let max_num_seqs = (!timed).then(|| Count::floor(sequences / per_request).max(Count::ONE));
     let tokens = requested.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from) / prefilling;

@@ -149,6 +149,29 @@ fn unsupported_settings_are_refused_with_the_reason() {
 }
 
 #[test]
+fn graphs_of_a_fixed_shape_run_no_more_sequences_than_they_hold() {
+    let pair = ("h100-sxm-8", "llama3.1-8b-serve");
+    for engine in [Engine::Analytical, Engine::Event] {
+        let running = |set: &str| serving(engine, pair, &[set]).1.batch;
+        assert!(running("compiled_batch=4") <= 4.0, "{engine:?}: {}", running("compiled_batch=4"));
+        assert!(running("compiled_batch=64") > 4.0, "{engine:?}: {}", running("compiled_batch=64"));
+    }
+}
+
+#[test]
+fn a_prefill_pool_that_limits_throughput_is_named_and_enlarged() {
+    let pair = ("h100-sxm-128", "deepseek-v3-wide-ep");
+    let of = |set: &[&str]| serving(Engine::Analytical, pair, set).0.detail.unwrap().limits;
+    let limited = of(&["prompt=4000", "concurrency=8192"]);
+    assert!(limited.describe().starts_with("the prefill pool limits throughput; decode is bound by"), "{limited:?}");
+    assert!(!of(&["concurrency=64"]).prefill_pool);
+    let (scenario, estimate) = answered(Engine::Analytical, pair, &["prompt=4000", "concurrency=8192"]);
+    let advice = advise(&scenario, &testing::parts(pair.0, pair.1), &estimate, Objective::Throughput);
+    let found: Vec<_> = advice.iter().map(|advice| advice.rule.name).collect();
+    assert!(found.contains(&"enlarge the prefill pool"), "{found:?}");
+}
+
+#[test]
 fn sequences_of_separate_pools_are_simulated_on_the_decode_replicas() {
     let pair = ("h100-sxm-8", "llama3.1-70b-serve");
     let cache = |engine| serving(engine, pair, &["prefill_accelerators=4"]).0.detail.unwrap().memory;
