@@ -216,3 +216,25 @@ impl Target {
         self.accelerators_per_node * self.num_nodes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_without_bandwidth_is_an_error() {
+        let problems = |gbps: &str| {
+            let text = format!(
+                "{{ name: t, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 8, num_nodes: 2, \
+                 memory_gb_per_accel: 80, network: {{ type: IB, Gbps_per_accel: {gbps} }}, \
+                 cost: {{ hourly_usd: 40, energy_watts_node: 10200, pue: 1.2 }} }}"
+            );
+            let (file, mut problems) = ("own.yaml".into(), Diagnostics::new());
+            let node = atlas_document::parse::parse(&file, &text, &mut problems).unwrap();
+            Target::decode(&file, &node, &mut problems);
+            problems.errors()
+        };
+        assert_eq!(problems("400"), 0);
+        assert!(problems("0") > 0 && problems("1e-300") > 0);
+    }
+}

@@ -23,7 +23,7 @@ pub(super) const TARGET: &[Field] = &[
         &["network", "Gbps_per_accel"],
         "network bandwidth between nodes, per accelerator",
     )
-    .with_file_bounds(0.0, 1e30)
+    .with_file_bounds(0.001, 1e30)
     .unit("Gb/s")
     .of_target()
     .hardware_modeling(),
