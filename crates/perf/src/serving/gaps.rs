@@ -2,8 +2,8 @@
 
 use super::front_end::FrontEnd;
 use super::input::{Load, ServingInput};
-use super::latency::Spread;
 use super::machine::Machine;
+use super::spread::Spread;
 use super::steady_state::{self, Cycle};
 use crate::constants::Constants;
 use atlas_core::math;

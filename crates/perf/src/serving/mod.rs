@@ -48,6 +48,7 @@ mod rates;
 pub mod reuse;
 pub mod shape;
 pub mod speculative;
+pub mod spread;
 pub mod steady_state;
 pub mod step;
 pub mod terms;
