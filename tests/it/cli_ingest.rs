@@ -84,7 +84,7 @@ fn ingest_errors_state_the_cause_and_the_expected_input() {
         (&["ingest", "logs/notes.txt"][..], 1, "format in 1 lines; the file begins with \"remember the milk\""),
         (&["ingest", "nowhere.log"], 1, "nowhere.log: cannot be read"),
         (&["ingest"], 2, "PATH is missing"),
-        (&["ingest", "logs", "--set", "seq_length=1"], 2, "did you mean seq_len?"),
+        (&["ingest", "logs", "--set", "seq_lenn=1"], 2, "did you mean seq_len?"),
         (&["ingest", "logs", "--set", "seq_len"], 2, "expected NAME=VALUE"),
         (&["ingest", "logs", "--warmup", "some"], 2, "expected first, change-point"),
         (&["ingest", "logs/power.csv.gz", "--format", "benchmark"], 1, "no training run"),
