@@ -58,6 +58,8 @@ pub struct Limits {
     pub memory_capacity: bool,
     /// Whether the offered load, not the hardware, limits the throughput.
     pub load: bool,
+    /// Whether requests wait for the prefill pool, so that `shares`, those of a decode step, do not limit throughput.
+    pub prefill_pool: bool,
 }
 
 impl Serialize for Limits {
@@ -67,6 +69,7 @@ impl Serialize for Limits {
         map.serialize_entry("margin", &self.margin())?;
         map.serialize_entry("memory_capacity", &self.memory_capacity)?;
         map.serialize_entry("load", &self.load)?;
+        map.serialize_entry("prefill_pool", &self.prefill_pool)?;
         for cause in Cause::ALL {
             map.serialize_entry(cause.name(), &self.share(cause))?;
         }
@@ -121,8 +124,10 @@ impl Limits {
         let [(first, share), (second, next), ..] = self.ranked();
         let capacity = if self.memory_capacity { "memory capacity limits the batch; " } else { "" };
         let load = if self.load { "the offered load limits throughput; " } else { "" };
+        let (pool, of) =
+            if self.prefill_pool { ("the prefill pool limits throughput; ", "decode is ") } else { ("", "") };
         format!(
-            "{capacity}{load}bound by {} {:.0} %, then {} {:.0} %",
+            "{capacity}{load}{pool}{of}bound by {} {:.0} %, then {} {:.0} %",
             first.name(),
             100.0 * share,
             second.name(),

@@ -16,6 +16,7 @@ use atlas_perf::serving::arithmetic::Arithmetic;
 use atlas_perf::serving::formats::Refused;
 use atlas_perf::serving::latency::{FirstToken, Spread};
 use atlas_perf::serving::shape::Shape;
+use atlas_perf::serving::terms::Rate;
 use atlas_perf::serving::{
     AllReduce, Dispatch, ExpertSpread, GraphCapture, Layout, Load, Pools, ServingEstimate, ServingInput, Stack, kv,
     step,
@@ -301,6 +302,7 @@ pub(super) fn described(
     let full = out.batch > 0.9 * out.max_concurrency;
     limits.memory_capacity = full && out.max_concurrency < input.max_sequences() && offered > out.max_concurrency;
     limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
+    limits.prefill_pool = matches!(out.rate, Rate::PrefillPool { .. });
     let ms = |s: Spread| s.map(|seconds| seconds * 1e3);
     let first = &out.first_token;
     let release = Release::assumed_if(scenario.active_software.release_assumed());
