@@ -98,7 +98,7 @@ impl Peaks {
     }
 
     fn decode(fields: &mut Fields<'_>) -> Peaks {
-        let mut peak = |key| fields.number(key, Bounds { max: 1e9, ..Bounds::POSITIVE });
+        let mut peak = |key| fields.number(key, TFLOPS);
         Peaks {
             fp64: peak("fp64"),
             fp32: peak("fp32"),
@@ -189,6 +189,14 @@ fn pcie_gbytes_per_sec(link: &str) -> Option<f64> {
     lanes.parse::<u8>().ok().map(|lanes| lane * f64::from(lanes))
 }
 
+/// Bounds of peak rates, TFLOP/s. The catalog has up to 40,000.
+const TFLOPS: Bounds = Bounds { min: 0.001, max: 1e6, whole: false };
+/// Bounds of memory bandwidths, GB/s.
+const MEMORY_GBYTES_PER_SEC: Bounds = Bounds { min: 0.1, max: 1e9, whole: false };
+/// Bounds of memory sizes, GB.
+const MEMORY_GB: Bounds = Bounds { min: 0.001, max: 1e6, whole: false };
+/// Bounds of thermal design powers, W.
+const TDP_W: Bounds = Bounds { min: 0.1, max: 1e6, whole: false };
 /// Smallest plausible memory bandwidth, GB/s.
 const MIN_MEMORY_GBYTES_PER_SEC: f64 = 10.0;
 /// Smallest plausible thermal design power, W.
@@ -216,15 +224,22 @@ impl Accelerator {
         let form_factor = fields.text("form_factor");
         let peaks = fields.map("dense_tflops", Peaks::decode);
         let measured = fields.map("measured", |measured| {
-            let tflops_bf16 = measured.required_number("matmul_tflops_bf16", Bounds::POSITIVE);
+            let tflops_bf16 = measured.required_number("matmul_tflops_bf16", TFLOPS);
             let source = measured.text("source");
+            if let Some((rate, peak)) =
+                tflops_bf16.zip(peaks.and_then(|peaks| peaks.bf16)).filter(|(rate, peak)| rate > peak)
+            {
+                let help = "state the measured rate of this accelerator, or remove `measured`".to_owned();
+                let message = format!("found {rate}, above the peak of {peak} in dense_tflops.bf16");
+                measured.error("matmul_tflops_bf16", message, Some(help));
+            }
             tflops_bf16.map(|tflops_bf16| MeasuredMatmul { tflops_bf16, source })
         });
         let memory = fields.required_map("memory", &["gb", "bw_GBps"], |memory| {
             let kind = memory.text("type");
-            let gb = memory.required_number("gb", Bounds { max: 1e6, ..Bounds::POSITIVE });
+            let gb = memory.required_number("gb", MEMORY_GB);
             let usable_gib = memory.number("usable_GiB", Bounds { max: gb.unwrap_or(1e6), ..Bounds::POSITIVE });
-            let bw_gbytes_per_sec = memory.number("bw_GBps", Bounds { max: 1e9, ..Bounds::POSITIVE });
+            let bw_gbytes_per_sec = memory.number("bw_GBps", MEMORY_GBYTES_PER_SEC);
             if let Some(rate) = bw_gbytes_per_sec.filter(|rate| *rate < MIN_MEMORY_GBYTES_PER_SEC) {
                 memory.warn("bw_GBps", format!("found {rate}, which is implausible: state GB/s, not TB/s"), None);
             }
@@ -234,7 +249,7 @@ impl Accelerator {
         let cores = fields.number("cores", Bounds::COUNT);
         let boost_clock_mhz = fields.number("boost_clock_mhz", Bounds::POSITIVE);
         let cache_mb = fields.number("cache_mb", Bounds::POSITIVE);
-        let tdp_w = fields.number("tdp_w", Bounds { max: 1e6, ..Bounds::POSITIVE });
+        let tdp_w = fields.number("tdp_w", TDP_W);
         if let Some(watts) = tdp_w.filter(|watts| *watts < MIN_TDP_W) {
             fields.warn("tdp_w", format!("found {watts}, which is implausible: state W, not kW"), None);
         }
@@ -309,6 +324,35 @@ mod tests {
             read("8", "1"),
             ["found 8, which is implausible: state GB/s, not TB/s", "found 1, which is implausible: state W, not kW"]
         );
+    }
+
+    #[test]
+    fn rates_that_no_accelerator_has_are_errors() {
+        let read = |peak: &str, measured: &str, memory: &str, power: &str| {
+            let text = format!(
+                "{{ id: x, vendor: y, dense_tflops: {{ bf16: {peak} }}, measured: {{ matmul_tflops_bf16: {measured} }}, \
+                 memory: {memory}, tdp_w: {power} }}"
+            );
+            let (file, mut problems) = ("own.yaml".into(), Diagnostics::new());
+            let node = atlas_document::parse::parse(&file, &text, &mut problems).unwrap();
+            let decoded = Accelerator::decode(&file, &node, &mut problems);
+            assert_eq!(decoded.is_none(), problems.has_errors());
+            problems.to_string()
+        };
+        let memory = "{ gb: 80, bw_GBps: 3350 }";
+        assert_eq!(read("989", "794", memory, "700"), "");
+        assert!(read("495", "794", memory, "700").contains("found 794, above the peak of 495"));
+        for (peak, memory, power) in [
+            ("1e-300", memory, "700"),
+            ("1e9", memory, "700"),
+            ("989", "{ gb: 80, bw_GBps: 1e-300 }", "700"),
+            ("989", "{ gb: 80, bw_GBps: 0 }", "700"),
+            ("989", "{ gb: 0, bw_GBps: 3350 }", "700"),
+            ("989", memory, "1e-300"),
+        ] {
+            let found = read(peak, "0.001", memory, power);
+            assert!(found.contains("expected a number from"), "{peak} {memory} {power}: {found}");
+        }
     }
 
     #[test]
