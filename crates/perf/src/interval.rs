@@ -101,42 +101,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.808, 1.249, assumed 0.679, 1.210;
+    DenseOneDomain: "training, dense, one domain", stated 0.808, 1.249, assumed 0.680, 1.210;
     /// Dense models on NVIDIA devices across several fast domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.713, 1.310, assumed 0.703, 1.270;
+    DenseManyDomains: "training, dense, many domains", stated 0.713, 1.308, assumed 0.704, 1.271;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.581, 1.593, assumed 0.531, 1.560;
+    Experts: "training, mixture of experts", stated 0.583, 1.587, assumed 0.532, 1.569;
     /// Frozen base models with adapters (LoRA).
-    Adapters: "training, adapters", stated 0.829, 1.206, assumed 0.829, 1.206;
+    Adapters: "training, adapters", stated 0.829, 1.207, assumed 0.829, 1.207;
     /// Accelerators of other vendors with training measurements of several sources.
-    OtherVendors: "training, other accelerators", stated 0.477, 1.242, assumed 0.428, 1.250;
+    OtherVendors: "training, other accelerators", stated 0.482, 1.241, assumed 0.432, 1.250;
     /// Training on accelerators with few or no measurements: a stated prior. Published runs reach between a quarter of
     /// the efficiency of the nearest measured family and slightly more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.667, 1.720, assumed 0.668, 1.721;
+    CompiledEngine: "serving, compiled engine", stated 0.594, 1.557, assumed 0.664, 1.752;
     /// Native runtimes for few concurrent streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.494, 1.906, assumed 0.494, 1.527;
+    NativeRuntime: "serving, native runtime", stated 0.492, 1.895, assumed 0.492, 1.504;
     /// Python engines on NVIDIA devices: static batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.629, 1.572, assumed 0.413, 1.172;
+    PythonBatch: "serving, Python engine, static batch", stated 0.627, 1.575, assumed 0.415, 1.319;
     /// Python engines on NVIDIA devices: all requests queued at the start.
-    PythonOffline: "serving, Python engine, offline", stated 0.419, 1.825, assumed 0.346, 1.825;
+    PythonOffline: "serving, Python engine, offline", stated 0.418, 1.818, assumed 0.344, 1.818;
     /// Python engines on NVIDIA devices: behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.373, 2.131, assumed 0.342, 2.058;
+    PythonServer: "serving, Python engine, server", stated 0.378, 2.125, assumed 0.333, 2.025;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.462, 2.397, assumed 0.256, 2.056;
+    Cdna: "serving, CDNA", stated 0.463, 2.419, assumed 0.246, 1.997;
     /// Other accelerators with serving measurements.
-    OtherServing: "serving, other accelerators", stated 0.511, 2.006, assumed 0.388, 1.825;
+    OtherServing: "serving, other accelerators", stated 0.502, 1.969, assumed 0.425, 2.033;
     /// Serving on accelerators with few or no measurements: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token on NVIDIA devices.
-    Tpot: "TPOT", stated 0.638, 1.412, assumed 0.648, 1.412;
+    Tpot: "TPOT", stated 0.641, 1.410, assumed 0.642, 1.400;
     /// Time per output token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token with at most 32 concurrent requests.
-    LightTtft: "TTFT, at most 32 requests", stated 0.565, 2.721, assumed 0.565, 3.590;
+    LightTtft: "TTFT, at most 32 requests", stated 0.574, 2.764, assumed 0.562, 3.727;
     /// Time to first token with more concurrent requests; the measurements include overloaded and cold servers.
-    HeavyTtft: "TTFT, more requests", stated 0.349, 3.792, assumed 0.386, 4.375;
+    HeavyTtft: "TTFT, more requests", stated 0.361, 3.580, assumed 0.423, 4.230;
     /// Time to first token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
