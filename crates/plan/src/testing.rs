@@ -36,3 +36,13 @@ pub(crate) fn scenario(target: &str, workload: &str, assignments: &[&str]) -> (P
     let scenario = Scenario::resolve(&parts, &overrides(assignments)).unwrap();
     (parts, scenario)
 }
+
+/// Like [`scenario`], of a workload whose file states no layout.
+pub(crate) fn scenario_without_layout(target: &str, workload: &str, assignments: &[&str]) -> (Parts, Scenario) {
+    let mut parts = parts(target, workload);
+    let plan = &mut std::sync::Arc::make_mut(&mut parts.workload).plan;
+    (plan.tp, plan.pp, plan.ep, plan.vpp, plan.dp) = (None, None, None, None, None);
+    (plan.cp, plan.sharding) = (None, None);
+    let scenario = Scenario::resolve(&parts, &overrides(assignments)).unwrap();
+    (parts, scenario)
+}

@@ -353,9 +353,9 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             let sharding = format!("sharding {}", scenario.sharding(phase).name());
             assume(plan.sharding.is_none() && phase.shape.dp > 1.0, sharding);
             assume(plan.format.is_none(), "precision bf16".to_owned());
-            let ranks = [("tp", phase.shape.tp), ("pp", phase.shape.pp), ("ep", phase.ep())];
-            let ranks: Vec<String> =
-                ranks.iter().filter(|(_, ranks)| *ranks > 1.0).map(|(name, ranks)| format!("{name} {ranks}")).collect();
+            let ranks = [("tp", phase.shape.tp, plan.tp), ("pp", phase.shape.pp, plan.pp), ("ep", phase.ep(), plan.ep)];
+            let assumed = ranks.iter().filter(|(_, ranks, stated)| stated.is_none() && *ranks > 1.0);
+            let ranks: Vec<String> = assumed.map(|(name, ranks, _)| format!("{name} {ranks}")).collect();
             let layout = format!("{}, the fewest ranks that hold the model states", ranks.join(", "));
             assume(scenario.has_default_layout(phase) && !ranks.is_empty(), layout);
         }
@@ -364,9 +364,13 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             let concurrency = scenario.concurrency(phase);
             let closed = requested.request_rate.is_none();
             let (tp, pp, groups) = (phase.shape.tp, phase.shape.pp, phase.default_groups);
-            let stages = if pp > 1.0 { format!(", pp {pp}") } else { String::new() };
-            let ranks = format!("tp {tp}{stages}, the fewest ranks with room for the KV cache");
-            assume(scenario.has_default_layout(phase) && tp * pp > 1.0, ranks);
+            let ranks: Vec<String> = [("tp", tp, phase.plan.tp), ("pp", pp, phase.plan.pp)]
+                .into_iter()
+                .filter(|(name, ranks, stated)| stated.is_none() && (*ranks > 1.0 || (*name == "tp" && pp > 1.0)))
+                .map(|(name, ranks, _)| format!("{name} {ranks}"))
+                .collect();
+            let layout = format!("{}, the fewest ranks with room for the KV cache", ranks.join(", "));
+            assume(scenario.has_default_layout(phase) && !ranks.is_empty(), layout);
             assume(groups > 1.0, format!("attention_dp {groups}, since ep is larger than tp and dp is stated"));
             assume(requested.concurrency.is_none() && closed, format!("{concurrency} requests in flight"));
         }

@@ -188,7 +188,9 @@ impl<'a> Inputs<'a> {
             Knob::HourlyUsd if self.scenario.terms.listed.is_some() => {
                 Some("median of this type of offer in the catalog")
             }
-            Knob::Tp | Knob::Pp | Knob::Ep if self.scenario.has_default_layout(&self.scenario.base) => {
+            Knob::Tp | Knob::Pp | Knob::Ep
+                if self.scenario.follows(knob) && self.scenario.has_default_layout(&self.scenario.base) =>
+            {
                 Some(match self.scenario.mode() {
                     Mode::Training => "the fewest ranks whose model states take 80 % of the memory or less",
                     Mode::Inference => "the fewest ranks that leave 40 % of the memory for more than weights",

@@ -2,7 +2,9 @@
 
 use super::{Machine, Phase, Scenario};
 use crate::engine::answer::training;
+use crate::knob::Knob;
 use atlas_config::Mode;
+use atlas_config::workload::PlanSpec;
 use atlas_core::count::Count;
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
@@ -30,8 +32,8 @@ impl Scenario {
         self.default_replicas();
     }
 
-    /// If no layout is stated, selects the fewest serving ranks whose weights leave enough memory for the KV cache, or
-    /// the fewest training ranks that hold weights, gradients and optimizer states.
+    /// Selects the ranks that are not stated: the fewest serving ranks whose weights leave enough memory for the KV
+    /// cache, or the fewest training ranks that hold weights, gradients and optimizer states.
     fn default_ranks(&mut self) {
         let ranks = self.ranks(&self.base);
         ranks.complete(&mut self.base);
@@ -43,18 +45,34 @@ impl Scenario {
         }
     }
 
-    /// Default ranks of a phase; one of each kind if the files state part of the layout.
+    /// Default ranks of a phase. If the user stated some of them, the others are those that would have been selected
+    /// with them, or the fewest that fit beside the stated ones.
     fn ranks(&self, phase: &Phase) -> Ranks {
-        let (Some(machine), Some(model)) = (&self.machine, &self.model) else { return Ranks::ONE };
-        if !self.has_default_layout(phase) {
+        if !self.has_default_layout(phase) || !self.has_open_ranks(phase) {
             return Ranks::ONE;
         }
+        let mut silent = *phase;
+        (silent.plan.tp, silent.plan.pp, silent.plan.ep) = (None, None, None);
+        let usual = self.fewest_ranks(&silent);
+        if usual.agree_with(&phase.plan) { usual } else { self.fewest_ranks(phase) }
+    }
+
+    /// Whether a phase leaves ranks open that have a default other than one.
+    fn has_open_ranks(&self, phase: &Phase) -> bool {
+        let mixture = phase.shape.mode == Mode::Training && self.model.is_some_and(|model| model.is_moe());
+        let in_domain = if mixture { phase.plan.ep } else { phase.plan.tp };
+        phase.plan.pp.is_none() || in_domain.is_none()
+    }
+
+    /// Fewest ranks that fit, including those that the phase states.
+    fn fewest_ranks(&self, phase: &Phase) -> Ranks {
+        let (Some(machine), Some(model)) = (&self.machine, &self.model) else { return Ranks::ONE };
         let devices = self.accelerators() * machine.dies;
         match phase.shape.mode {
             Mode::Training => self.fewest_training_ranks(phase, machine, model, devices),
             Mode::Inference => {
                 let split = self.active_software.serving.split;
-                let (tp, pp) = fewest_ranks(phase, machine, model, split, devices);
+                let (tp, pp) = fewest_serving_ranks(phase, machine, model, split, devices);
                 Ranks { tp, pp, ..Ranks::ONE }
             }
         }
@@ -63,21 +81,34 @@ impl Scenario {
     /// Fewest ranks whose weights, gradients and optimizer states take at most [`STATE_SHARE`] of the memory, or, if
     /// none suffice, those with the smallest states. Dense models are split by tensor parallelism within a scale-up
     /// domain first and by pipeline stages second, mixtures of experts by expert parallelism first, as the
-    /// Megatron-Core guides recommend (parallelism; MoE).
+    /// Megatron-Core guides recommend (parallelism; MoE). Ranks that the phase states are kept.
     fn fewest_training_ranks(&self, phase: &Phase, machine: &Machine, model: &Architecture, devices: f64) -> Ranks {
         let domain = f64::from(Count::floor(machine.domain).max(Count::ONE));
         let (mixture, heads, experts) = (model.is_moe(), f64::from(model.heads), f64::from(model.experts));
         let divided = if mixture { experts } else { heads };
-        let in_domain = powers(domain).filter(|ranks| divided <= 0.0 || (divided / *ranks).fract() == 0.0);
+        let plan = &phase.plan;
+        let ones = Ranks {
+            tp: plan.tp.unwrap_or(Count::ONE),
+            pp: plan.pp.unwrap_or(Count::ONE),
+            ep: plan.ep.unwrap_or(Count::ONE),
+        };
+        // Without further stages, experts must be spread over more nodes.
+        let most = match (mixture, plan.pp) {
+            (false, _) => domain,
+            (true, None) => domain / f64::from(ones.tp),
+            (true, Some(pp)) => devices / (ones.tp * pp),
+        };
+        let in_domain = powers(most).filter(|ranks| divided <= 0.0 || (divided / *ranks).fract() == 0.0);
         let in_domain = in_domain.map(|ranks| match mixture {
-            true => Ranks { ep: ranks, ..Ranks::ONE },
-            false => Ranks { tp: ranks, ..Ranks::ONE },
+            true => Ranks { ep: plan.ep.unwrap_or(ranks), ..ones },
+            false => Ranks { tp: plan.tp.unwrap_or(ranks), ..ones },
         });
-        let widest = in_domain.clone().last().unwrap_or(Ranks::ONE);
+        let widest = in_domain.clone().last().unwrap_or(ones);
         let stages = powers((devices / (widest.tp * widest.ep)).min(f64::from(model.layers))).skip(1);
+        let stages = stages.map(|pp| Ranks { pp: plan.pp.unwrap_or(pp), ..widest });
         let max_bytes = STATE_SHARE * machine.device.capacity();
         let mut smallest: Option<(f64, Ranks)> = None;
-        for ranks in in_domain.chain(stages.map(|pp| Ranks { pp, ..widest })) {
+        for ranks in in_domain.chain(stages) {
             let Some(states) = self.state_bytes(phase, ranks, devices) else { continue };
             if states <= max_bytes {
                 return ranks;
@@ -114,11 +145,29 @@ impl Scenario {
         input.map_or(0.0, |input| self.trained_params(phase) * (input.weight_bytes + input.optimizer_bytes))
     }
 
-    /// Whether no layout is stated, so that the numbers of tensor-parallel, pipeline and expert-parallel ranks are
-    /// defaults.
+    /// Whether the files state no layout, so that the numbers of tensor-parallel, pipeline and expert-parallel ranks are
+    /// defaults unless the user states them. Files that state part of a layout are read as the software would read
+    /// them: it does not split further on its own.
     #[must_use]
     pub fn has_default_layout(&self, phase: &Phase) -> bool {
-        self.engine.models_hardware() && self.machine.is_some() && self.model.is_some() && phase.states_no_layout()
+        self.engine.models_hardware() && self.machine.is_some() && self.model.is_some() && phase.splits_by_default()
+    }
+
+    /// Whether ranks that this scenario states, and `from` leaves to their default, would be different ones if this
+    /// scenario left them to their default, too.
+    pub(crate) fn ranks_would_change(&self, knob: Knob, from: &Scenario) -> bool {
+        if !matches!(knob, Knob::Tp | Knob::Pp | Knob::Ep) || self.follows(knob) || !from.follows(knob) {
+            return false;
+        }
+        let mut silent = self.clone();
+        let plan = &mut silent.base.plan;
+        match knob {
+            Knob::Tp => plan.tp = None,
+            Knob::Pp => plan.pp = None,
+            _ => plan.ep = None,
+        }
+        silent.complete_layout();
+        silent.get(knob) != self.get(knob)
     }
 
     /// Infers data-parallel attention groups if more expert-parallel ranks than `tp` are stated, and `dp`, but no
@@ -175,16 +224,29 @@ impl Scenario {
 }
 
 impl Phase {
-    /// Whether the layout is not stated.
-    fn states_no_layout(&self) -> bool {
-        let (plan, pools) = (&self.plan, &self.plan.serving.pools);
+    /// Whether the plan states no layout.
+    pub(super) fn states_no_layout(plan: &PlanSpec, mode: Mode) -> bool {
         let stated = plan.tp.or(plan.pp).or(plan.ep);
-        let stated = match self.shape.mode {
-            // A stated sharding of model states implies a layout without further splitting.
-            Mode::Training => stated.or(plan.cp).or(plan.vpp).or(plan.sharding.map(|_| Count::ONE)),
-            Mode::Inference => stated.or(plan.attention_dp).or(pools.prefill.tp).or(pools.decode.tp),
+        let stated = match mode {
+            Mode::Training => stated.or(plan.cp).or(plan.vpp),
+            Mode::Inference => stated,
         };
-        stated.is_none()
+        stated.is_none() && !Phase::states_other_split(plan, mode)
+    }
+
+    /// Whether the plan states a split in place of the default one: a sharding of model states, or attention groups and
+    /// pools with ranks of their own.
+    fn states_other_split(plan: &PlanSpec, mode: Mode) -> bool {
+        let pools = &plan.serving.pools;
+        match mode {
+            Mode::Training => plan.sharding.is_some(),
+            Mode::Inference => plan.attention_dp.or(pools.prefill.tp).or(pools.decode.tp).is_some(),
+        }
+    }
+
+    /// Whether ranks that are not stated have a default.
+    fn splits_by_default(&self) -> bool {
+        self.layout_in_files_is_open && !Phase::states_other_split(&self.plan, self.shape.mode)
     }
 }
 
@@ -205,6 +267,13 @@ impl Ranks {
         (phase.shape.tp, phase.shape.pp) = (plan.tp.unwrap_or(self.tp), plan.pp.unwrap_or(self.pp));
         phase.default_ep = self.ep;
     }
+
+    /// Whether the ranks include those that a plan states.
+    fn agree_with(self, plan: &PlanSpec) -> bool {
+        [(plan.tp, self.tp), (plan.pp, self.pp), (plan.ep, self.ep)]
+            .into_iter()
+            .all(|(stated, ranks)| stated.is_none_or(|stated| stated == ranks))
+    }
 }
 
 /// Powers of two up to `limit`.
@@ -216,7 +285,7 @@ fn powers(limit: f64) -> impl Iterator<Item = Count> + Clone {
 /// [`WEIGHT_SHARE`] of the memory. Pipeline stages are used only if all ranks of a scale-up domain do not suffice, as
 /// vLLM's documentation recommends (parallelism and scaling): tensor parallelism within a node, pipeline parallelism
 /// across nodes. Software that splits layers by default uses pipeline stages only.
-fn fewest_ranks(
+fn fewest_serving_ranks(
     phase: &Phase,
     machine: &Machine,
     model: &Architecture,
@@ -234,10 +303,12 @@ fn fewest_ranks(
         ModelSplit::Tensors => f64::from(domain),
         ModelSplit::Layers => 1.0,
     };
-    let tensor = || powers(most).filter(divides);
+    let (stated_tp, stated_pp) = (phase.plan.tp, phase.plan.pp);
+    let tensor = || powers(most).filter(divides).map(|tp| stated_tp.unwrap_or(tp));
     let widest = tensor().last().unwrap_or(Count::ONE);
-    let one_stage = tensor().map(|tp| (tp, Count::ONE));
-    let stages = powers((devices / widest).min(f64::from(model.layers))).map(|pp| (widest, pp));
+    let one_stage = tensor().map(|tp| (tp, stated_pp.unwrap_or(Count::ONE)));
+    let stages = powers((devices / widest).min(f64::from(model.layers)));
+    let stages = stages.map(|pp| (widest, stated_pp.unwrap_or(pp)));
     one_stage
         .chain(stages.clone())
         .find(|(tp, pp)| suffices(*tp, *pp))
@@ -273,6 +344,57 @@ fn dividing(max_replicas: Count, group: Count, global: Count, microbatch: Count)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use crate::testing;
+
+    fn without_layout(target: &str, workload: &str, stated: &[&str]) -> Scenario {
+        testing::scenario_without_layout(target, workload, stated).1
+    }
+
+    fn ranks(scenario: &Scenario) -> [f64; 3] {
+        let base = &scenario.base;
+        [base.shape.tp, base.shape.pp, base.ep()].map(f64::from)
+    }
+
+    #[test]
+    fn stating_one_degree_keeps_the_defaults_of_the_others() {
+        let state = |stated: &[&str]| {
+            without_layout("h100-sxm-1024", "deepseek-v3-train", &[&["precision=fp8"], stated].concat())
+        };
+        let assumed = ranks(&state(&[]));
+        let [tp, pp, ep] = assumed;
+        assert!(tp <= 1.0 && pp > 1.0 && ep > 1.0, "{assumed:?}");
+        for shown in [format!("tp={tp}"), format!("pp={pp}"), format!("ep={ep}")] {
+            assert_eq!(ranks(&state(&[&shown])), assumed, "{shown}");
+        }
+        assert_eq!(ranks(&state(&["vpp=2"])), assumed);
+        assert_eq!(ranks(&state(&["pp=8", "ep=64", "tp=1"])), [1.0, 8.0, 64.0]);
+        for stated in ["ep=64", "pp=8", "pp=32", "tp=2"] {
+            let scenario = state(&[stated]);
+            let [tp, pp, ep] = ranks(&scenario).map(Count::floor);
+            let held = scenario.state_bytes(&scenario.base, Ranks { tp, pp, ep }, scenario.devices());
+            let capacity = scenario.machine.map_or(0.0, |machine| machine.device.capacity());
+            assert!(held.is_some_and(|bytes| bytes <= capacity), "{stated}: {tp} {pp} {ep}, {held:?}");
+        }
+    }
+
+    #[test]
+    fn stating_one_degree_keeps_the_defaults_in_serving() {
+        let state = |stated: &[&str]| {
+            ranks(&without_layout("h100-sxm-64", "llama3.1-405b-serve", &[&["precision=bf16"], stated].concat()))
+        };
+        assert_eq!(state(&[]), [8.0, 2.0, 1.0]);
+        assert_eq!(state(&["tp=8"]), [8.0, 2.0, 1.0]);
+        assert_eq!(state(&["pp=2"]), [8.0, 2.0, 1.0]);
+        assert_eq!(state(&["pp=4"]), [4.0, 4.0, 1.0]);
+        assert_eq!(state(&["tp=4"]), [4.0, 4.0, 1.0]);
+    }
+
+    #[test]
+    fn files_that_state_one_degree_are_not_split_further() {
+        let (_, scenario) = testing::scenario("h100-sxm-64", "llama3.1-405b-serve", &["precision=bf16"]);
+        assert_eq!(ranks(&scenario), [8.0, 1.0, 1.0]);
+    }
 
     #[test]
     fn replica_search_matches_brute_force_and_handles_maximum_counts() {

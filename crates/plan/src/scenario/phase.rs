@@ -20,6 +20,8 @@ pub struct Phase {
     pub default_groups: Count,
     /// Default number of expert-parallel ranks.
     pub default_ep: Count,
+    /// Whether the files state no part of the layout. Unlike `plan`, knobs do not change this.
+    pub layout_in_files_is_open: bool,
     /// Whether the model generates tokens; encoders have no decode, no KV cache and no prefix to reuse.
     pub generates: bool,
     /// Knobs that do not change this phase.
@@ -95,6 +97,7 @@ impl Phase {
             serving_defaults: ServingDefaults::default(),
             default_groups: Count::ONE,
             default_ep: Count::ONE,
+            layout_in_files_is_open: Phase::states_no_layout(&workload.plan, workload.shape.mode),
             generates: true,
             pinned: KnobSet::default(),
             minutes: workload.duration_minutes.unwrap_or_default(),
@@ -117,6 +120,7 @@ impl Phase {
             serving_defaults: ServingDefaults::default(),
             default_groups: Count::ONE,
             default_ep: Count::ONE,
+            layout_in_files_is_open: Phase::states_no_layout(&spec.plan, spec.shape.mode),
             generates: true,
             pinned: KnobSet::set_by(&spec.overrides),
             minutes: spec.minutes,

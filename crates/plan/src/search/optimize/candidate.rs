@@ -27,7 +27,10 @@ impl Candidate {
         // Defaults that follow from the layout do not count as changes.
         let same = scenario.base.plan.switches == from.base.plan.switches;
         let follows = |knob: Knob| (same && knob.is_switch()) || (scenario.follows(knob) && from.follows(knob));
-        let differs = |knob: &Knob| scenario.uses(*knob) && scenario.get(*knob) != from.get(*knob) && !follows(*knob);
+        let differs = |knob: &Knob| {
+            let same = scenario.get(*knob) == from.get(*knob);
+            scenario.uses(*knob) && !follows(*knob) && (!same || scenario.ranks_would_change(*knob, from))
+        };
         let changes = Knob::all().filter(differs).map(|knob| (knob, scenario.get(knob))).collect();
         Candidate { changes, scenario, estimate }
     }
