@@ -36,7 +36,13 @@ pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
                 out.push('\n');
             }
         }
-        None => out.push_str("no candidate meets all constraints\n"),
+        None => {
+            out.push_str(&wrap(&found.why_none(), 110, "  "));
+            out.push('\n');
+        }
+    }
+    if found.common_verdict.is_some() {
+        return out;
     }
     if !found.runners_up.is_empty() {
         out.push_str(&runners_up(problem, found));
@@ -312,6 +318,7 @@ fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
         "dropped_constraints": found.dropped.iter().map(Condition::to_string).collect::<Vec<_>>(),
         "space": sort::collect_unsorted::<Map<_, _>, _>(axes),
         "best": found.best.as_ref().map(candidate),
+        "common_verdict": found.common_verdict,
         "warnings": found.warnings(problem),
         "runners_up": all(&found.runners_up),
         "front_metrics": problem.front.iter().map(|metric| metric.name).collect::<Vec<_>>(),

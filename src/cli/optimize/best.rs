@@ -53,7 +53,7 @@ pub(super) fn run(
         return Err(Failure::Reported.into());
     }
     let Some(best) = &found.best else {
-        write_stderr("no candidate meets all constraints; no record is written");
+        write_stderr(&format!("{}; no record is written", found.why_none()));
         return Err(Failure::Reported.into());
     };
     // In the search, all candidates had the calibration of the start.

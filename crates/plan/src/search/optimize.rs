@@ -24,7 +24,9 @@ use super::hill_climb::hill_climb;
 use super::rule::Rule;
 use super::space::Space;
 use crate::engine::answer::corrected::shared_by_candidates;
-use crate::estimate::{Metric, MetricId};
+use crate::engine::estimate_unscheduled_into;
+use crate::estimate::{Estimate, Metric, MetricId, Verdict};
+use crate::knob::Knob;
 use crate::scenario::{Parts, Scenario};
 
 pub use crate::estimate::detail::HEADROOM;
@@ -109,8 +111,33 @@ impl<'p> Problem<'p> {
     }
 }
 
+/// Knobs that determine whether a scenario can run in its formats.
+const FORMAT_KNOBS: [Knob; 8] = [
+    Knob::Precision,
+    Knob::Compute,
+    Knob::ExpertPrecision,
+    Knob::WeightBits,
+    Knob::KvPrecision,
+    Knob::GradientFormat,
+    Knob::Software,
+    Knob::Engine,
+];
+
+/// Verdict on all candidates that is certain without a search: the start has a format that does not exist on the
+/// accelerator or in the software, and the search does not vary formats or software.
+fn common_verdict(problem: &Problem<'_>) -> Option<Verdict> {
+    if FORMAT_KNOBS.iter().any(|knob| problem.space.turns(*knob)) {
+        return None;
+    }
+    let mut estimate = Estimate::default();
+    estimate_unscheduled_into(problem.start, &mut estimate);
+    let verdict = estimate.detail?.verdict;
+    matches!(verdict, Verdict::Format { .. } | Verdict::SoftwareFormat { .. }).then_some(verdict)
+}
+
 /// Searches for the best point. `gauge` reports the progress and cancels the search. If no candidate meets the default
-/// constraints, those on latency are dropped, then all of them; the result lists what was dropped.
+/// constraints, those on latency are dropped, then all of them; the result lists what was dropped. If it is certain that
+/// no candidate can run, nothing is searched; see [`Optimum::common_verdict`].
 #[must_use]
 pub fn optimize(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
     let began = Instant::now();
@@ -118,6 +145,9 @@ pub fn optimize(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
     let corrected = |scenario: &Scenario| Scenario { corrections: shared.clone(), ..scenario.clone() };
     let (start, original) = (corrected(problem.start), corrected(problem.requested));
     let mut requested = Problem { start: &start, requested: &original, ..problem.clone() };
+    if let Some(verdict) = common_verdict(&requested) {
+        return answer::not_searched(&requested, verdict, began);
+    }
     let mut found = search(&requested, gauge, began);
     for goes in [usual::is_latency as fn(&Condition) -> bool, |_| true] {
         let (dropped, kept): (Vec<Condition>, Vec<Condition>) =

@@ -141,7 +141,7 @@ fn draw_result(app: &App, found: &SearchResult, canvas: &mut Canvas<'_>, area: R
     let mut y = candidates::draw(found, metric, app.view_row.checked_sub(first), canvas, area);
     let mut lines: Vec<(String, Role)> = Vec::new();
     if found.candidates.is_empty() {
-        lines.push(("no candidate meets all constraints".to_owned(), Role::Warn));
+        lines.push((found.optimum.why_none(), Role::Warn));
     }
     lines.extend(found.warnings.iter().map(|warning| (format!("warning: {warning}"), Role::Warn)));
     for bound in &found.optimum.bounds {

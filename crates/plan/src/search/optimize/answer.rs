@@ -7,7 +7,7 @@ use super::needed::minimal_changes;
 use super::tally::{Ranked, Tally};
 use super::usual::{LIMITING_TPOT, LIMITING_TTFT};
 use super::{Problem, Rule, hill_climb};
-use crate::estimate::{Metric, MetricId};
+use crate::estimate::{Metric, MetricId, Verdict};
 use crate::search::Condition;
 use crate::search::figure::score;
 use atlas_core::sort;
@@ -63,6 +63,8 @@ pub struct Optimum {
     pub best: Option<Candidate>,
     /// Next best candidates, which differ in their metrics.
     pub runners_up: Vec<Candidate>,
+    /// Verdict on all candidates, if it was certain that none can run; nothing was searched then.
+    pub common_verdict: Option<Verdict>,
     /// Pareto front of the metrics of [`Problem::front`], ordered by the first.
     pub front: Vec<Candidate>,
     /// Effect of each rule and constraint, including those without effect.
@@ -182,6 +184,36 @@ fn pareto_front(problem: &Problem<'_>, tally: &Tally) -> Vec<Candidate> {
     kept.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
+/// Result without a search, since no candidate can run.
+pub(super) fn not_searched(problem: &Problem<'_>, verdict: Verdict, began: Instant) -> Optimum {
+    let extent = SearchExtent {
+        space: problem.space.size(),
+        min_gain: problem.min_gain,
+        admissible: 0,
+        estimated: 0,
+        proof: Proof::Exhaustive,
+        seconds: 0.0,
+    };
+    Optimum { common_verdict: Some(verdict), ..optimum_of(problem, Tally::new(problem), extent, began) }
+}
+
+impl Optimum {
+    /// Why there is no best candidate, in one sentence.
+    #[must_use]
+    pub fn why_none(&self) -> String {
+        let Some(verdict) = self.common_verdict else { return "no candidate meets all constraints".to_owned() };
+        let remedy = match verdict {
+            Verdict::Format { instead, .. } | Verdict::SoftwareFormat { instead, .. } if !instead.is_empty() => {
+                format!("; search with precision={instead}, which it supports, or see `atlas advise`")
+            }
+            _ => "; search with another precision, see `atlas advise`".to_owned(),
+        };
+        let verdict = verdict.describe();
+        let reason = verdict.split_once("; ").map_or(verdict.as_str(), |(reason, _)| reason);
+        format!("no candidate can run: {reason}{remedy}")
+    }
+}
+
 /// Converts the tally to the result.
 pub(super) fn optimum_of(problem: &Problem<'_>, tally: Tally, extent: SearchExtent, began: Instant) -> Optimum {
     let mut ranked = tally.top.iter().map(|ranked| minimal_changes(problem, ranked.point, &[problem.objective]));
@@ -224,6 +256,7 @@ pub(super) fn optimum_of(problem: &Problem<'_>, tally: Tally, extent: SearchExte
     Optimum {
         best,
         runners_up,
+        common_verdict: None,
         front,
         bounds,
         start: Candidate::of(problem.requested.clone(), problem.requested),

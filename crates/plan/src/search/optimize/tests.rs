@@ -4,6 +4,7 @@
 use super::*;
 use crate::engine::estimate;
 use crate::knob::{Knob, Setting};
+use crate::search::Axis;
 use crate::testing;
 
 fn case(target: &str, workload: &str, set: &[&str]) -> (Parts, Scenario) {
@@ -57,4 +58,23 @@ fn the_fewest_accelerators_leave_no_node_idle() {
     let (_, best) = fewest(&parts, &requested);
     let nodes = f64::from(best.scenario.num_nodes);
     assert_eq!(nodes, (accelerators(&best) / best.scenario.accelerators_per_node).ceil(), "{:?}", best.changes);
+}
+
+#[test]
+fn nothing_is_searched_if_no_candidate_can_have_the_stated_format() {
+    let (parts, requested) = case("h100-sxm-1024", "deepseek-v3-train", &["precision=mxfp8"]);
+    let start = freed(&requested, &|_| false, &parts);
+    let problem = Problem::of(&start, &parts, MetricId::TokensPerSec.metric()).from(&requested);
+    let found = optimize(&problem, &Gauge::default());
+    assert!(found.best.is_none() && found.extent.estimated == 0);
+    assert_eq!(
+        found.why_none(),
+        "no candidate can run: the accelerator does not support mxfp8; search with precision=fp8, which it supports, or \
+         see `atlas advise`"
+    );
+    // A search of formats finds those that can run.
+    let formats =
+        Axis { knob: Knob::Precision, values: vec![Setting::Choice("mxfp8".into()), Setting::Choice("fp8".into())] };
+    let problem = Problem { space: Space::of(vec![formats]).unwrap(), ..problem };
+    assert!(optimize(&problem, &Gauge::default()).common_verdict.is_none());
 }
