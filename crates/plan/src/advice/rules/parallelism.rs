@@ -1,7 +1,7 @@
 //! Rules on parallelism in training.
 
 use super::super::case::{divisor, floor_power, number, toggle, word};
-use super::super::{Changes, Rule};
+use super::super::{Case, Changes, Rule};
 use super::training;
 use crate::engine::answer::training::STATE_BYTES;
 use crate::estimate::Cause;
@@ -11,6 +11,38 @@ use atlas_core::plan::{PipelineSchedule, Sharding};
 /// Sequence length from which context parallelism is tried: NVIDIA's recipe for Llama 3 70B uses cp 2 at 8,192
 /// (Megatron-Bridge, recipes/llama/llama3.py), Llama 3 used it for longer sequences (arXiv 2407.21783, section 3.3.2).
 const LONG_SEQUENCE: f64 = 8192.0;
+
+/// Most chunks per pipeline stage to try: transfers grow with them.
+const MAX_CHUNKS: f64 = 6.0;
+
+/// Expert parallelism over a scale-up domain, four and sixteen of them, each with the present number of pipeline stages,
+/// half and a quarter of them, or two and four if there are none, interleaved.
+fn expert_layouts(case: &Case<'_>, out: &mut Vec<Changes>) {
+    let experts = f64::from(case.arch.experts);
+    let stages = if case.pp > 1.0 { [4.0, 2.0, 1.0].map(|by| (case.pp / by).floor()) } else { [2.0, 4.0, 1.0] };
+    for pp in stages {
+        // Every chunk except the first and last needs at least one layer.
+        let most = (((case.arch.depth() + 2.0) / pp).floor()).min(MAX_CHUNKS);
+        let even = (2..=6_u32).rev().map(f64::from).find(|vpp| *vpp <= most && case.arch.layers % (pp * *vpp) == 0.0);
+        let vpp = even.unwrap_or(most);
+        if pp <= 1.0 || vpp <= 1.0 {
+            continue;
+        }
+        for ep in [16.0, 4.0, 1.0].map(|domains| domains * floor_power(case.domain)) {
+            if ep > experts || experts % ep != 0.0 || pp * ep > case.devices {
+                continue;
+            }
+            let mut changes = case.layout(1.0, pp, 1.0);
+            changes.retain(|(knob, _)| *knob != Knob::Vpp);
+            for (knob, now, then) in [(Knob::Ep, case.ep, ep), (Knob::Vpp, case.vpp, vpp)] {
+                if now != then {
+                    changes.push(number(knob, then));
+                }
+            }
+            out.push(changes);
+        }
+    }
+}
 
 pub(super) static RULES: &[Rule] = &[
     training(
@@ -151,6 +183,17 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
+        "combine expert parallelism across nodes with few, interleaved pipeline stages",
+        "wide expert parallelism holds the experts with fewer stages, and chunks of interleaved stages hide the \
+         all-to-all of one micro-batch behind the computation of another; neither pays off alone",
+        "NVIDIA Megatron-Core, MoE parallel folding, arXiv 2504.14960; DeepSeek-V3, arXiv 2412.19437, section 3.2",
+        |case, out| {
+            if case.arch.is_moe() && case.devices > case.domain {
+                expert_layouts(case, out);
+            }
+        },
+    ),
+    training(
         "keep expert parallelism within the scale-up domain",
         "dispatch and combine are all-to-all and run at network speed beyond the scale-up domain",
         "DeepSeek-V3, arXiv 2412.19437, section 3.2.2 (tokens go to at most four nodes)",
@@ -271,3 +314,25 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use crate::advice::{Objective, advise};
+    use crate::engine::estimate;
+    use crate::knob::Knob;
+
+    use crate::testing;
+
+    #[test]
+    fn large_mixtures_are_advised_wide_expert_parallelism_with_interleaved_stages() {
+        for precision in ["precision=fp8", "precision=bf16"] {
+            let (parts, scenario) =
+                testing::scenario_without_layout("h100-sxm-1024", "deepseek-v3-train", &[precision]);
+            let all = advise(&scenario, &parts, &estimate(&scenario), Objective::Throughput);
+            let advice = all.iter().find(|advice| {
+                [Knob::Ep, Knob::Vpp].iter().all(|knob| advice.changes.iter().any(|(changed, _)| changed == knob))
+            });
+            assert!(advice.is_some_and(|advice| advice.gain > 0.3), "{precision}: {:?}", advice.map(|one| &one.text));
+        }
+    }
+}
