@@ -8,7 +8,7 @@ use crate::scenario::{Parts, Phase, Scenario};
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::math;
-use atlas_core::plan::{CpuOffload, Format, Optimizer, Recompute, Sharding};
+use atlas_core::plan::{CpuOffload, Format, LoadKind, Optimizer, Recompute, Sharding};
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::arch::Architecture;
 
@@ -109,6 +109,12 @@ impl<'a> Case<'a> {
     /// Whether requests arrive at a given rate (open load) rather than with a given concurrency.
     pub(super) fn open_load(&self) -> bool {
         self.scenario.base.plan.serving.request_rate.is_some()
+    }
+
+    /// Whether the load decodes tokens, rather than prompts of an encoder, or prompts only.
+    pub(super) fn decodes(&self) -> bool {
+        let base = &self.scenario.base;
+        base.generates && base.shape.generate > 0.0 && base.plan.serving.load != Some(LoadKind::PrefillOnly)
     }
 
     /// Numeric value of a knob in effect.

@@ -3,13 +3,23 @@
 use super::super::case::{floor_power, number, word};
 use super::super::{Case, Changes, Rule};
 use super::{min_concurrency_gain, serving, training};
-use crate::knob::Knob;
-use atlas_core::plan::{DraftMethod, Format};
+use crate::knob::{Knob, Setting};
+use atlas_core::plan::{DraftMethod, Format, MoeDispatcher};
 use atlas_perf::accelerator::Precision;
+
+const WIDE_EP_SOURCE: &str =
+    "SGLang, Deploying DeepSeek with PD Disaggregation and Large-Scale Expert Parallelism on 96 H100 GPUs (2025)";
 
 /// Whether weights are 16 bit or wider.
 fn is_16_bit_or_wider(format: Format) -> bool {
     matches!(format, Format::Bf16 | Format::Fp16 | Format::Tf32 | Format::Fp32)
+}
+
+/// Weights and products in 8 bits instead of 16, if the device supports them.
+fn eight_bits(case: &Case<'_>) -> Option<Changes> {
+    let formats = [(Precision::Fp8, "fp8"), (Precision::Int8, "int8")];
+    let (_, format) = formats.into_iter().find(|(format, _)| case.device.supports(*format))?;
+    is_16_bit_or_wider(case.format).then(|| vec![word(Knob::Precision, format)])
 }
 
 /// Attention groups instead of tensor parallelism: over a replica, and over the scale-up domain.
@@ -28,6 +38,35 @@ fn attention_groups(case: &Case<'_>, out: &mut Vec<Changes>) {
         changes.push(number(Knob::Ep, floor_power(groups.min(f64::from(case.arch.experts)))));
         case.keep_load(&mut changes, dp, case.micro);
         if groups > 1.0 {
+            out.push(changes);
+        }
+    }
+}
+
+/// Attention groups that share experts, in separate pools for prefill and decode, each of whole replicas. A quarter or
+/// half of the accelerators prefill. Tokens are sent directly to their experts if the software can.
+fn attention_groups_in_pools(case: &Case<'_>, out: &mut Vec<Changes>) {
+    let traits = &case.scenario.active_software.serving;
+    if !traits.pools || case.scenario.base.pools().is_some() {
+        return;
+    }
+    let mut layouts = Vec::new();
+    attention_groups(case, &mut layouts);
+    layouts.dedup();
+    for changes in layouts {
+        let groups = changes.iter().find_map(|change| match change {
+            (Knob::AttentionDp, Setting::Number(groups)) => Some(*groups),
+            _ => None,
+        });
+        let replicas = groups.map_or(0.0, |groups| (case.devices / groups).floor());
+        for share in [0.5, 0.25] {
+            let prefill = (share * replicas).floor();
+            let Some(groups) = groups.filter(|_| prefill >= 1.0 && prefill < replicas) else { continue };
+            let mut changes = changes.clone();
+            changes.push(number(Knob::PrefillAccelerators, prefill * groups));
+            if traits.wide_ep {
+                changes.push(word(Knob::MoeDispatcher, MoeDispatcher::DeepEp.name()));
+            }
             out.push(changes);
         }
     }
@@ -121,10 +160,19 @@ pub(super) static RULES: &[Rule] = &[
          benchmark noise",
         "Kurtic et al., arXiv 2411.02355 (W8A8-FP is lossless over half a million evaluations)",
         |case, out| {
-            if is_16_bit_or_wider(case.format) && case.device.supports(Precision::Fp8) {
-                out.push(vec![word(Knob::Precision, "fp8")]);
-            } else if is_16_bit_or_wider(case.format) && case.device.supports(Precision::Int8) {
-                out.push(vec![word(Knob::Precision, "int8")]);
+            if case.decodes() {
+                out.extend(eight_bits(case));
+            }
+        },
+    ),
+    serving(
+        "quantize to fp8 for prompts",
+        "matrix multiplications of prompts are bound by compute, and run at twice the rate in 8 bits; the loss of \
+         accuracy is within benchmark noise",
+        "Kurtic et al., arXiv 2411.02355 (W8A8-FP is lossless over half a million evaluations)",
+        |case, out| {
+            if !case.decodes() {
+                out.extend(eight_bits(case));
             }
         },
     ),
@@ -201,11 +249,30 @@ pub(super) static RULES: &[Rule] = &[
             "use data-parallel attention and more concurrent requests",
             "without replicated KV cache, memory holds several times the sequences, which share each read of the \
              experts",
-            "SGLang, Deploying DeepSeek with PD Disaggregation and Large-Scale Expert Parallelism on 96 H100 GPUs \
-             (2025)",
+            WIDE_EP_SOURCE,
             |case, out| {
                 let mut layouts = Vec::new();
                 attention_groups(case, &mut layouts);
+                add_higher_concurrency(case, &layouts, out);
+            },
+        )
+    },
+    serving(
+        "use data-parallel attention in separate pools for prefill and decode",
+        "groups wait for the prompts of all others where prompts and decoding share steps; in a pool of their own, \
+         prompts delay no tokens",
+        WIDE_EP_SOURCE,
+        attention_groups_in_pools,
+    ),
+    Rule {
+        worth: min_concurrency_gain,
+        ..serving(
+            "use data-parallel attention in separate pools and more concurrent requests",
+            "decode groups without prompts hold several times the sequences within the same time per token",
+            WIDE_EP_SOURCE,
+            |case, out| {
+                let mut layouts = Vec::new();
+                attention_groups_in_pools(case, &mut layouts);
                 add_higher_concurrency(case, &layouts, out);
             },
         )
@@ -279,3 +346,34 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use crate::advice::{Objective, advise};
+    use crate::engine::estimate;
+    use crate::knob::Knob;
+
+    use crate::testing;
+
+    #[test]
+    fn large_mixtures_over_nodes_are_advised_attention_groups_in_pools() {
+        for concurrency in ["concurrency=256", "concurrency=2048"] {
+            let set = ["software=sglang", "prompt=2000", "generate=500", concurrency];
+            let (parts, scenario) = testing::scenario_without_layout("h100-sxm-64", "deepseek-v3-serve", &set);
+            let all = advise(&scenario, &parts, &estimate(&scenario), Objective::Throughput);
+            let advice = all.iter().find(|advice| {
+                let changes = |knob: Knob| advice.changes.iter().any(|(changed, _)| *changed == knob);
+                changes(Knob::AttentionDp) && changes(Knob::PrefillAccelerators)
+            });
+            assert!(advice.is_some_and(|advice| advice.gain > 0.3), "{concurrency}: {:?}", advice.map(|one| &one.text));
+        }
+    }
+
+    #[test]
+    fn encoders_are_not_told_of_decoding() {
+        let (parts, scenario) = testing::scenario("h100-sxm-8", "bge-large-embed", &[]);
+        let all = advise(&scenario, &parts, &estimate(&scenario), Objective::Throughput);
+        let quantized = all.iter().find(|advice| advice.changes.iter().any(|(knob, _)| *knob == Knob::Precision));
+        assert!(quantized.is_some_and(|advice| !advice.rule.reason.contains("decode")));
+    }
+}
