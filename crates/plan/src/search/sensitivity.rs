@@ -137,6 +137,14 @@ pub struct Swing {
     pub max_change: f64,
 }
 
+impl Swing {
+    /// Whether the step is not a small change: one from zero, which enables a feature, or of the number of nodes.
+    #[must_use]
+    pub fn is_large_step(&self) -> bool {
+        self.from == "0" || self.lever == Lever::Knob(Knob::NumNodes)
+    }
+}
+
 /// Result of a sensitivity analysis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tornado {
@@ -144,7 +152,8 @@ pub struct Tornado {
     pub metric: &'static Metric,
     /// Its current value.
     pub value: f64,
-    /// Levers that affect the metric, or whose change leads to a scenario that cannot run, largest effect first.
+    /// Levers that affect the metric, or whose change leads to a scenario that cannot run, largest effect first. Those
+    /// whose step is not a small change are last.
     pub swings: Vec<Swing>,
     /// Levers without effect.
     pub idle: Vec<Lever>,
@@ -187,7 +196,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         swing.max_change > NEGLIGIBLE || fails
     };
     let (mut swings, idle): (Vec<Swing>, Vec<Swing>) = swings.into_iter().partition(matters);
-    sort::by(&mut swings, |a, b| b.max_change.total_cmp(&a.max_change));
+    sort::by(&mut swings, |a, b| a.is_large_step().cmp(&b.is_large_step()).then(b.max_change.total_cmp(&a.max_change)));
     let idle: Vec<Lever> = idle.into_iter().map(|swing| swing.lever).collect();
     let limited = scenario.machine.is_some_and(|machine| power_limited(&machine.device));
     let surprising = analytical && limited && idle.contains(&Lever::Hardware(Hardware::PeakFlops));
@@ -381,6 +390,16 @@ mod tests {
         assert!(price.max_change > 0.05 && price.max_change < SHARE);
         let speed = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
         assert!(speed.idle.contains(&Lever::Hardware(Hardware::Price)));
-        assert!(speed.swings.is_sorted_by(|a, b| a.max_change >= b.max_change));
+        let small = speed.swings.iter().filter(|swing| !swing.is_large_step());
+        assert!(small.is_sorted_by(|a, b| a.max_change >= b.max_change));
+    }
+
+    #[test]
+    fn features_to_enable_and_more_nodes_are_listed_last() {
+        let (parts, scenario) = testing::scenario("h100-sxm-8", "llama3.1-70b-serve", &[]);
+        let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap());
+        assert_eq!(cost.swings.first().unwrap().lever, Lever::Knob(Knob::Concurrency));
+        let large: Vec<bool> = cost.swings.iter().map(Swing::is_large_step).collect();
+        assert!(large.is_sorted() && large.contains(&true), "{large:?}");
     }
 }

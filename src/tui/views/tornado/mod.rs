@@ -17,7 +17,6 @@ use crate::tui::update::showing::{explain_metric, open_from_here};
 use crate::tui::views::explain::reveal;
 use crate::tui::views::sweep;
 use crate::tui::work::job::{Job, Product};
-use atlas_core::sort;
 use atlas_plan::engine::analytical_scenario;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
@@ -71,10 +70,7 @@ struct Work {
 impl Job for Work {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
         // Some hundred estimates take too little time for progress.
-        let mut found = sensitivity(&self.scenario, &self.parts, self.metric);
-        // Listed last, because they are not small changes: a step from zero, which enables a feature, and more nodes.
-        sort::by_key(&mut found.swings, |swing| swing.from == "0" || swing.lever == Lever::Knob(Knob::NumNodes));
-        Ok(Product::Tornado(Arc::new(found)))
+        Ok(Product::Tornado(Arc::new(sensitivity(&self.scenario, &self.parts, self.metric))))
     }
 }
 
