@@ -282,6 +282,35 @@ fn settings_noted_as_without_effect_have_none() {
 }
 
 #[test]
+fn restating_a_shown_value_changes_nothing() {
+    let mut changed = Vec::new();
+    let more = [("h100-sxm-1024", "deepseek-v3-train"), ("h100-sxm-8", "gpt-oss-120b-serve")];
+    let plain = TRAINING.iter().chain(&SERVING).filter(|(_, _, set)| set.is_empty()).map(|(t, w, _)| (*t, *w));
+    for (target, workload) in plain.chain(more) {
+        let parts = testing::parts(target, workload);
+        let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
+        let before = estimate(&scenario).total;
+        for knob in Knob::all().filter(|knob| scenario.uses(*knob) && *knob != Knob::Seed) {
+            let shown = scenario.get(knob).to_string();
+            // Derived values may be outside the range that can be set: none at all, or a fraction.
+            let Ok(setting) = knob.parse(&shown, parts.fabrics()) else { continue };
+            let restated = Scenario::resolve(&parts, &Overrides::from([(knob, setting)]));
+            let after = restated.map(|scenario| estimate(&scenario).total);
+            let same = |a: f64, b: f64| (a - b).abs() <= 1e-3 * a.abs();
+            let kept = after.as_ref().is_ok_and(|after| {
+                same(before.tokens_per_sec, after.tokens_per_sec)
+                    && same(before.peak_mem_gb, after.peak_mem_gb)
+                    && same(before.latency.p50, after.latency.p50)
+            });
+            if !kept {
+                changed.push(format!("{target} {workload} {}={shown}: {before:?} {after:?}", knob.name()));
+            }
+        }
+    }
+    assert!(changed.is_empty(), "{}", changed.join("\n"));
+}
+
+#[test]
 fn stated_settings_without_effect_are_noted_even_if_they_are_defaults() {
     let mut silent = Vec::new();
     for (target, workload, set, name) in [

@@ -30,6 +30,10 @@ impl Scenario {
             Knob::Compute => word(plan.compute.unwrap_or_else(|| self.compute(&self.base)).name()),
             Knob::WeightBits => number(plan.weight_bits.unwrap_or_else(|| match shape.mode {
                 Mode::Training => self.weight_bits(&self.base),
+                // In mixtures whose published checkpoints quantize experts only, the bits are those of the experts.
+                Mode::Inference if plan.experts.is_none_or(|experts| experts == self.format(&self.base)) => {
+                    served.formats.expert_bytes * 8.0
+                }
                 Mode::Inference => served.formats.dense_bytes * 8.0,
             })),
             Knob::GradientFormat => word(self.gradient_format(&self.base).name()),

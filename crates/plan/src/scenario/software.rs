@@ -267,7 +267,8 @@ impl ServingDefaults {
         let requested = plan.format.or(native).unwrap_or(Format::Bf16);
         let format = supported_16_bit_format(device, requested);
         let compute = plan.compute.map(|compute| supported_16_bit_format(device, compute));
-        let experts = plan.experts;
+        // Experts in the format of the weights are the default.
+        let experts = plan.experts.filter(|experts| supported_16_bit_format(device, *experts) != format);
         let stated = Stated { weights: format, experts, bits: plan.weight_bits, nvfp4, compute, kv: plan.kv };
         ServingDefaults {
             expert_products: expert_products(t, experts.unwrap_or(format)),

@@ -49,7 +49,7 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
     let sharding = scenario.sharding(phase);
     let [trained, trained_experts] = scenario.trained_shares(phase, arch);
     let host = Offload { link_bw: machine.host.link_bw, host_bw: machine.host.memory_bw, ..Offload::default() };
-    TrainingInput {
+    let input = TrainingInput {
         arch: *arch,
         accelerator: machine.device,
         accelerators: shape.tp * cp * shape.pp * shape.dp,
@@ -106,7 +106,21 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
         adapters: scenario.adapters(phase),
         software: scenario.training_software(phase),
         images: scenario.images(phase),
+    };
+    without_default_stages(input)
+}
+
+/// Drops stated layers of the first and last stage if they are those that the layout leads to anyway: other stages then
+/// have the layers that they have by default.
+fn without_default_stages(input: TrainingInput) -> TrainingInput {
+    if input.first_layers.is_none() && input.last_layers.is_none() {
+        return input;
     }
+    let usual = TrainingInput { first_layers: None, last_layers: None, ..input.clone() };
+    let is_usual = |stated: Option<Count>, stage: f64| {
+        stated.is_none_or(|layers| f64::from(layers) == training::stages::stage_layers(&usual, stage))
+    };
+    if is_usual(input.first_layers, 0.0) && is_usual(input.last_layers, input.pp - 1.0) { usual } else { input }
 }
 
 /// Input, constants and result of the closed form for a phase, for use by explanations.
