@@ -39,7 +39,8 @@ pub struct Record<'a> {
     pub engine: &'a str,
     /// Random seed of the noise.
     pub seed: i128,
-    /// Overridden knobs other than the predecessor's five and the seed, as `knob=value` as for `--set`.
+    /// Overridden knobs as `knob=value` as for `--set`, without the seed and those of the predecessor other than
+    /// `cuda_graphs`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
     /// Metrics that apply to the scenario, by [`Metric`](crate::estimate::metric::Metric) name.
@@ -398,11 +399,11 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Overridden knobs that are not in [`Knobs`] (nor the seed), as `knob=value` as for `--set`.
+/// Overridden knobs that are not in [`Knobs`] (nor the seed), as `knob=value` as for `--set`. CUDA graphs are in both:
+/// [`Knobs`] does not tell whether they were switched or follow from the software.
 fn assignments(overrides: &crate::knob::Overrides) -> Vec<String> {
-    const PREDECESSOR: [Knob; 6] =
-        [Knob::Microbatch, Knob::CudaGraphs, Knob::GpudirectRdma, Knob::Virt, Knob::Fabric, Knob::Seed];
-    let further = overrides.iter().filter(|(knob, _)| !PREDECESSOR.contains(knob));
+    const ELSEWHERE: [Knob; 5] = [Knob::Microbatch, Knob::GpudirectRdma, Knob::Virt, Knob::Fabric, Knob::Seed];
+    let further = overrides.iter().filter(|(knob, _)| !ELSEWHERE.contains(knob));
     further.map(|(knob, setting): (&Knob, &Setting)| format!("{}={setting}", knob.name())).collect()
 }
 
@@ -415,4 +416,18 @@ pub fn now() -> String {
 /// Formats a timestamp as RFC 3339 in UTC, without a fraction of a second.
 pub fn at(moment: jiff::Timestamp) -> String {
     jiff::Timestamp::from_second(moment.as_second()).unwrap_or(moment).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::assignments;
+    use crate::testing::overrides;
+
+    #[test]
+    fn set_lists_cuda_graphs_but_not_the_knobs_listed_elsewhere() {
+        let knobs = overrides(&["cuda_graphs=off", "tp=2", "microbatch=2", "virt=sriov"]);
+        let listed = assignments(&knobs);
+        assert!(listed.contains(&"cuda_graphs=off".to_owned()) && listed.contains(&"tp=2".to_owned()), "{listed:?}");
+        assert_eq!(listed.len(), 2, "{listed:?}");
+    }
 }

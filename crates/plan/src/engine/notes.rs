@@ -11,6 +11,7 @@ use atlas_config::corrections::Quantity;
 use atlas_core::field::Knob;
 use atlas_core::plan::{Arrivals, Engine, Format, LoadKind, PriceBasis};
 use atlas_core::units::{duration, duration_ms, si, with_unit};
+use atlas_perf::serving::Stack;
 use atlas_perf::training::measured::best_mfu;
 
 /// Notes on an estimate of a scenario, most important first.
@@ -22,6 +23,7 @@ pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             let mut notes = Vec::from_iter(excess_utilization_note(estimate));
             notes.extend(corrections(scenario, estimate));
             notes.extend(without_effect_of_compilation(scenario, estimate));
+            notes.extend(without_effect_of_graphs(scenario, estimate));
             notes.extend(analytical(scenario, estimate));
             notes
         }
@@ -44,6 +46,21 @@ fn without_effect_of_compilation(scenario: &Scenario, estimate: &Estimate) -> Op
     (super::estimate(&other).total == estimate.total).then(|| {
         "compiled has no effect: the software fuses element-wise kernels itself, and kernels hide the launches"
             .to_owned()
+    })
+}
+
+/// Note that CUDA graphs, if stated for serving, change nothing.
+fn without_effect_of_graphs(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
+    if scenario.mode() != Mode::Inference || !scenario.stated.contains(Knob::CudaGraphs) {
+        return None;
+    }
+    let other = scenario.with_graphs(!scenario.graphs(&scenario.base));
+    (super::estimate(&other).total == estimate.total).then(|| {
+        let why = match scenario.base.serving_defaults.stack {
+            Stack::Compiled => "the compiled runtime launches its kernels in one call",
+            _ => "the host launches kernels faster than the accelerator runs them",
+        };
+        format!("cuda_graphs has no effect: {why}")
     })
 }
 

@@ -317,6 +317,8 @@ fn stated_settings_without_effect_are_noted_even_if_they_are_defaults() {
         ("h100-sxm-8", "llama3.1-70b-serve", &["load=open"][..], "no request_rate"),
         ("h100-sxm-8", "llama3.1-70b-serve", &["microbatch=7"], "microbatch"),
         ("h100-sxm-8", "llama3.1-70b-serve", &["expert_precision=fp4"], "expert_precision"),
+        ("h100-sxm-8", "llama3.1-70b-serve", &["cuda_graphs=off"], "cuda_graphs"),
+        ("h100-sxm-8", "llama3.1-70b-serve", &["cuda_graphs=on"], "cuda_graphs"),
         ("h100-sxm-8", "llama3.1-70b-serve", &["noise=on"], "noise"),
         ("h100-sxm-8", "llama3.1-70b-serve", &["train_tokens=1e12"], "train_tokens"),
         ("h100-sxm-8", "llama3.1-70b-serve", &["conversations=1000"], "conversations"),

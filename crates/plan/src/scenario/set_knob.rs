@@ -377,6 +377,13 @@ impl Scenario {
         phase.plan.serving.conversations.map_or(requested, |conversations| requested.min(conversations.into()))
     }
 
+    /// The same scenario with CUDA graphs switched on or off.
+    pub(crate) fn with_graphs(&self, on: bool) -> Scenario {
+        let mut other = self.clone();
+        other.set_toggle(Knob::CudaGraphs, on);
+        other
+    }
+
     /// Whether steps are replayed as captured CUDA graphs.
     #[must_use]
     pub fn graphs(&self, phase: &Phase) -> bool {
