@@ -53,6 +53,10 @@ pub struct Model {
     pub source: Option<String>,
     /// Remarks on the data.
     pub note: Option<String>,
+    /// `model_type` of a `config.json` with an unknown architecture, which is treated as a Llama-like decoder.
+    pub unknown_type: Option<Arc<str>>,
+    /// Warnings about a `config.json`.
+    pub warnings: Diagnostics,
     /// File that the entry is from.
     pub origin: Origin,
 }
@@ -195,6 +199,8 @@ impl Model {
             images: images.map(Box::new),
             source,
             note,
+            unknown_type: None,
+            warnings: Diagnostics::new(),
             origin: Origin { file: Arc::clone(file), at },
         })
     }

@@ -35,7 +35,10 @@ pub fn read(path: &Path) -> Result<Model, Diagnostics> {
     let stem = path.file_stem().filter(|stem| *stem != "config");
     let id = stem.or(folder).map_or_else(|| "config".to_owned(), |name| name.to_string_lossy().into_owned());
     match read_text(path) {
-        Ok(text) => decode(&file, &id, &text, &mut problems).ok_or(problems),
+        Ok(text) => match decode(&file, &id, &text, &mut problems) {
+            Some(model) => Ok(Model { warnings: problems, ..model }),
+            None => Err(problems),
+        },
         Err(message) => {
             problems.push(whole_file(&file, message));
             Err(problems)
@@ -100,6 +103,8 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
         architecture: Architecture::Transformer(Box::new(transformer?)),
         note: part.filter(|_| images.is_none()).map(|_| "language model of a multimodal model".to_owned()),
         images: images.map(Box::new),
+        unknown_type: model_type.filter(|name| family::family(name).is_none()).map(Into::into),
+        warnings: Diagnostics::new(),
         source: Some(file.to_string()),
         origin: Origin { file: Arc::clone(file), at: root.at },
     })
@@ -115,6 +120,13 @@ fn choose_family(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
         None => fields.missing("model_type"),
         Some(name) => match family::family(name) {
             Some(family) => return family,
+            None if name.starts_with("mllama") => {
+                fields.error(
+                    "model_type",
+                    format!("found `{name}`, whose cross-attention layers are not modeled"),
+                    None,
+                );
+            }
             None => {
                 let help = did_you_mean(name, KNOWN.iter().copied());
                 let message = format!("unknown type `{name}`; treating it as a Llama-like decoder");

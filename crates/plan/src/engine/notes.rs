@@ -285,6 +285,12 @@ fn resolved_model_note(scenario: &Scenario) -> Option<String> {
     Some(format!("model {name} is read as {id}{format}"))
 }
 
+/// Note that the architecture of the model is not known.
+fn unknown_architecture_note(scenario: &Scenario) -> Option<String> {
+    let name = scenario.unknown_model_type.as_ref()?;
+    Some(format!("no architecture `{name}` is known: the model is treated as a Llama-like decoder of the same sizes"))
+}
+
 /// Note that the accelerator does not exist with the memory size stated by the target.
 fn contradicted_memory(scenario: &Scenario) -> Option<String> {
     Some(scenario.contradicted_memory?.to_string())
@@ -340,6 +346,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes.extend(price_basis_note(scenario));
     notes.extend(tariff(scenario).map(str::to_owned));
     notes.extend(resolved_model_note(scenario));
+    notes.extend(unknown_architecture_note(scenario));
     notes.extend(replaced_format_note(scenario));
     notes.extend(contradicted_memory(scenario));
     notes.extend(implausible(scenario));

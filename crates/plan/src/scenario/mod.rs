@@ -119,6 +119,8 @@ pub struct Scenario {
     pub published_tokens: Option<f64>,
     /// Name of a checkpoint in the files, and the catalog model that it was resolved to.
     pub checkpoint: Option<(Arc<str>, Arc<str>)>,
+    /// `model_type` of the model's `config.json`, if its architecture is unknown and a Llama-like decoder is assumed.
+    pub unknown_model_type: Option<Arc<str>>,
     /// Published acceptance rates of speculative decoding methods for the model.
     pub published_drafts: Arc<[Draft]>,
     /// Efficiency factors of the analytical engine.
@@ -236,6 +238,7 @@ impl Scenario {
             utilization: target.cost.utilization.unwrap_or(1.0),
             published_drafts: parts.model.as_ref().map_or_else(|| [].into(), |model| model.drafts.as_slice().into()),
             checkpoint: checkpoint(parts),
+            unknown_model_type: parts.model.as_ref().and_then(|model| model.unknown_type.clone()),
             published_tokens: parts.model.as_ref().and_then(|model| model.published_tokens),
             efficiency: target
                 .efficiency
