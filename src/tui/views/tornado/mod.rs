@@ -19,7 +19,6 @@ use crate::tui::views::sweep;
 use crate::tui::work::job::{Job, Product};
 use atlas_plan::engine::analytical_scenario;
 use atlas_plan::estimate::Metric;
-use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::sensitivity::{Hardware, Lever, Tornado};
 use atlas_plan::search::{Gauge, sensitivity};
