@@ -9,10 +9,11 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::sort;
 use atlas_plan::estimate::digits;
-use atlas_plan::estimate::standing::{Rank, comparable, figure, ranks, value_with_interval};
+use atlas_plan::estimate::standing::{Rank, comparable, depends_on_price_basis, figure, ranks, value_with_interval};
 use atlas_plan::estimate::{Estimate, METRICS, Metric, Verdict};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
+use atlas_plan::search::methodology::mixed_prices;
 
 /// Maximum targets that are shown as columns; more are shown as rows.
 const MAX_COLUMNS: usize = 6;
@@ -158,19 +159,26 @@ impl Comparison {
         };
         let values: Vec<Option<f64>> = self.columns.iter().map(value).collect();
         let compares: Vec<bool> = self.columns.iter().map(|column| self.compares(column)).collect();
+        // Prices of different types are not ranked, and have ratios only to a price of the same type.
+        let answered = || self.columns.iter().filter_map(|column| Some(&column.answer.as_ref().ok()?.0));
+        let mixed = depends_on_price_basis(metric) && mixed_prices(answered()).is_some();
+        let basis = |column: &Column| column.answer.as_ref().map_or(None, |(scenario, _)| scenario.price_basis());
+        let reference = self.columns.get(self.reference()).map(basis);
         // A target that cannot run is not ranked, nor is one whose engine is not comparable.
         let rank = |(column, compares): (&Column, &bool)| {
             let (scenario, estimate) = column.answer.as_ref().ok()?;
             let runs = column.verdict().is_none_or(|verdict| verdict.fits());
-            (*compares && runs).then(|| value_with_interval(metric, scenario, estimate)).flatten()
+            (*compares && runs && !mixed).then(|| value_with_interval(metric, scenario, estimate)).flatten()
         };
         let figures: Vec<_> = self.columns.iter().zip(&compares).map(rank).collect();
         let base = values.get(self.reference()).copied().flatten();
-        let ratio = |(value, compares): (&Option<f64>, &bool)| match (value, base) {
-            (Some(value), Some(base)) if *compares && base != 0.0 => Some(value / base).filter(|r| r.is_finite()),
+        let ratio = |((value, compares), column): ((&Option<f64>, &bool), &Column)| match (value, base) {
+            (Some(value), Some(base)) if *compares && base != 0.0 && (!mixed || Some(basis(column)) == reference) => {
+                Some(value / base).filter(|ratio| ratio.is_finite())
+            }
             _ => None,
         };
-        let ratios = values.iter().zip(&compares).map(ratio).collect();
+        let ratios = values.iter().zip(&compares).zip(&self.columns).map(ratio).collect();
         Line { metric, values, ranks: ranks(&figures, metric.better), ratios }
     }
 
@@ -349,5 +357,42 @@ impl Comparison {
             out.push_str(&csv::line(&cells));
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+    use atlas_plan::knob::Overrides;
+    use atlas_plan::scenario::Parts;
+
+    #[test]
+    fn costs_at_prices_of_different_types_are_not_ranked() {
+        let library = Library::load(&Sources::built_in(), None);
+        let compare = |other: &str, basis: Option<&str>| {
+            let column = |target: &str| {
+                let parts = Parts::find(&library, target, "llama3.1-70b-serve").unwrap();
+                let basis = basis.map(|basis| (Knob::PriceBasis, Setting::Choice(basis.into())));
+                let scenario = Scenario::resolve(&parts, &basis.into_iter().collect::<Overrides>()).unwrap();
+                let estimate = atlas_plan::engine::estimate(&scenario);
+                let answer = Ok((scenario, estimate));
+                Column { target: target.to_owned(), answer, adapted: Vec::new(), changes: Vec::new() }
+            };
+            let columns = ["h100-sxm-8", other].map(column).into();
+            Comparison { workload: "w".to_owned(), columns, baseline: 0, chosen: Vec::new() }
+        };
+        let ranked = |comparison: &Comparison, name: &str| {
+            let lines = comparison.lines();
+            let line = lines.iter().find(|line| line.metric.name == name).unwrap();
+            (line.ranks.iter().any(|rank| *rank != Rank::Unmarked), line.ratios.last().copied().flatten().is_some())
+        };
+        let mixed = compare("h800-sxm-8", None);
+        assert_eq!(ranked(&mixed, "dollar_per_1k_tokens"), (false, false));
+        assert_eq!(ranked(&mixed, "tokens_per_sec"), (true, true));
+        assert_eq!(ranked(&compare("h200-sxm-8", Some("on-demand")), "dollar_per_1k_tokens"), (true, true));
     }
 }

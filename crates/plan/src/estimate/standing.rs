@@ -49,11 +49,17 @@ pub fn is_available(metric: &Metric, estimate: &Estimate) -> bool {
         )
 }
 
+/// Whether a metric depends on the price basis: costs, except those of owned hardware.
+#[must_use]
+pub fn depends_on_price_basis(metric: &Metric) -> bool {
+    let owned = matches!(metric.id, MetricId::UsdPerHourOwned | MetricId::DollarPer1mTokensOwned);
+    metric.section == Section::Cost && !owned
+}
+
 /// Value of a metric, or `None` if it does not apply, the scenario cannot run, or it is a cost and no price is stated.
 #[must_use]
 pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {
-    let owned = matches!(metric.id, MetricId::UsdPerHourOwned | MetricId::DollarPer1mTokensOwned);
-    let priced = metric.section != Section::Cost || scenario.usd_node_hour().is_some() || owned;
+    let priced = !depends_on_price_basis(metric) || scenario.usd_node_hour().is_some();
     (metric.applies_to(scenario) && is_available(metric, estimate) && priced)
         .then(|| (metric.get)(estimate, scenario))
         .filter(|value| !value.is_nan())
