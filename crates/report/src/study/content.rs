@@ -7,7 +7,7 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
-use atlas_plan::estimate::standing::{Rank, ranks, value_with_interval};
+use atlas_plan::estimate::standing::{Rank, depends_on_price_basis, ranks, value_with_interval};
 use atlas_plan::estimate::{Breakdown, COMPARED, METRICS, Metric, MetricId, Part, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
@@ -186,9 +186,11 @@ fn comparison(study: &Study, out: &mut Vec<Block>) {
     let mut head = vec![left("metric".to_owned())];
     head.extend(study.entries.iter().map(|entry| right(entry.name.clone())));
     let mut rows = Vec::new();
+    let mixed = mixed_prices(study.entries.iter().map(|entry| &entry.scenario)).is_some();
     for metric in METRICS.iter().filter(|metric| study.entries.iter().any(|entry| metric.applies_to(&entry.scenario))) {
+        let ranked = !(mixed && depends_on_price_basis(metric));
         let rank = |entry: &Entry| {
-            entry.fits().then(|| value_with_interval(metric, &entry.scenario, &entry.estimate)).flatten()
+            (ranked && entry.fits()).then(|| value_with_interval(metric, &entry.scenario, &entry.estimate)).flatten()
         };
         let figures: Vec<_> = study.entries.iter().map(rank).collect();
         let cell = |(entry, standing): (&Entry, Rank)| {
