@@ -130,6 +130,9 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
             let _ = writeln!(out, "note: the {name} is not a candidate: {}", objections.join("; "));
         }
     }
+    if !climbed.changes.is_empty() || !best.changes.is_empty() {
+        out.push_str("hill-climb: the predecessor's method, the best of six single changes to the start\n");
+    }
     if best.changes.is_empty() {
         out.push_str("the start is the best candidate in the search space\n");
     }
