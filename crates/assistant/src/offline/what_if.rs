@@ -13,8 +13,12 @@ use super::{Refusal, Reply};
 /// Estimates the scenario before and after a change.
 pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::WhatIf);
-    // Other hardware or another workload is the change itself, relative to the scenario of the context.
-    let changed_place = !question.subject.hardware.is_empty() && question.scaled.is_none();
+    // Other hardware is the change itself, relative to the scenario of the context, unless the question names a change
+    // of a model's training or serving on this hardware.
+    let subject = &question.subject;
+    let named = subject.mode.is_some() || !subject.model.is_empty();
+    let changed = question.scaled.is_some() || named && !(subject.settings.is_empty() && subject.tokens.is_none());
+    let changed_place = !subject.hardware.is_empty() && !changed;
     let before = if changed_place {
         let workload = question.workload(context, &mut reply)?;
         Case::of(context, &context.target, &workload, context.overrides.clone())?
@@ -145,5 +149,49 @@ fn push_changed_metrics(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) 
     reply.table(["", "now", "then", "change"], rows);
     if !same.is_empty() {
         reply.push_text(format!("Unchanged: {}.", same.join(", ")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+    use atlas_plan::knob::Overrides;
+
+    use super::*;
+
+    #[test]
+    fn hardware_beside_a_change_of_a_named_model_is_no_change() {
+        let library = Library::load(&Sources::built_in(), None);
+        let context = Context {
+            library: &library,
+            target: "h100-sxm-8".into(),
+            workload: "llama3.1-70b-serve".into(),
+            overrides: Overrides::new(),
+            flags: Vec::new(),
+        };
+        for (line, scenario, change) in [
+            (
+                "what if the network is only 100 Gb/s when training mixtral on 64 h100",
+                "mixtral-8x7b-train on h100-sxm-64",
+                "With network_gbps 400 Gb/s → 100 Gb/s:",
+            ),
+            (
+                "double the batch size in training llama 70b on 128 h100",
+                "llama3.1-70b-train on h100-sxm-128",
+                "With global ",
+            ),
+            (
+                "what if I use h200 with tp=8",
+                "llama3.1-70b-serve on h100-sxm-8",
+                "With h200-sxm-8 instead of h100-sxm-8",
+            ),
+        ] {
+            let reply = what_if(&ParsedQuestion::of(line, &context).unwrap(), &context).unwrap();
+            let text = reply.text(200);
+            assert_eq!(reply.about.as_ref().unwrap().line(), scenario, "{line}");
+            assert!(text.contains(change), "{line}: {text}");
+        }
     }
 }
