@@ -119,14 +119,41 @@ impl Block {
             Block::Lines(text) => format!("{}\n", text.trim_end()),
             Block::Table { head, rows } => {
                 let align = |at: usize| if at == 0 { Align::Left } else { Align::Right };
+                let rows = wrap_first_column(head, rows, width);
                 let mut table = Table::new(head.iter().enumerate().map(|(at, name)| (name.clone(), align(at))));
                 for row in rows {
-                    table.row(row.iter().cloned());
+                    table.row(row);
                 }
                 table.render()
             }
         }
     }
+}
+
+/// Wraps the text of the first column so that a table is at most `width` columns wide, if the others leave some space.
+/// The numbers are on the first line of a row.
+fn wrap_first_column(head: &[String], rows: &[Vec<String>], width: usize) -> Vec<Vec<String>> {
+    const NARROWEST: usize = 20;
+    let widest = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).chain(head.get(at));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let others: usize = (1..head.len()).map(|at| 2 + widest(at)).sum();
+    let first = width.saturating_sub(others).max(NARROWEST);
+    let mut out = Vec::new();
+    for row in rows {
+        let mut cells = row.iter().cloned();
+        let text = cells.next().unwrap_or_default();
+        if text.chars().count() <= first {
+            out.push(row.clone());
+            continue;
+        }
+        let text = wrap(&text, first, "  ");
+        let mut lines = text.lines().map(str::to_owned);
+        out.push(lines.next().into_iter().chain(cells).collect());
+        out.extend(lines.map(|line| vec![line]));
+    }
+    out
 }
 
 /// A change proposed by the answer.
@@ -253,5 +280,21 @@ impl Reply {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_wrap_their_text_and_keep_numbers_on_the_first_line() {
+        let row = |text: &str| vec![text.to_owned(), "10.47 ktok/s".to_owned(), "+61 %".to_owned()];
+        let long = "quantize the weights and the cache, and raise the concurrency ".repeat(5);
+        let text = Block::table(["change", "tokens/s", ""], vec![row(&long), row("tp=8")]).text(60);
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        let first = text.lines().nth(2).unwrap_or_default();
+        assert!(first.starts_with("quantize") && first.ends_with("10.47 ktok/s  +61 %"), "{text}");
+        assert_eq!(text.split_whitespace().filter(|word| *word == "quantize").count(), 5, "{text}");
     }
 }
