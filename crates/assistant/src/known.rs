@@ -1,4 +1,4 @@
-//! Targets and workloads that a question can name.
+//! Targets, workloads and models that a question can name.
 
 use atlas_config::Mode;
 
@@ -22,13 +22,15 @@ pub struct KnownWorkload {
     pub mode: Mode,
 }
 
-/// Targets and workloads that a question can name, in the order of the files.
+/// Targets, workloads and models that a question can name, in the order of the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     /// The targets.
     pub targets: Vec<KnownTarget>,
     /// The workloads.
     pub workloads: Vec<KnownWorkload>,
+    /// Names of the catalog's models.
+    pub models: Vec<String>,
 }
 
 impl Known {
@@ -78,6 +80,64 @@ impl Known {
         let candidates = || self.workloads.iter().filter(of_mode).filter(holds);
         candidates().find(named).or_else(|| candidates().next())
     }
+
+    /// Model of the catalog with exactly this name, except for hyphens, dots and the organization: `llama3-8b` is
+    /// `llama-3-8b`.
+    #[must_use]
+    pub fn model_named(&self, words: &[String]) -> Option<&str> {
+        let letters = |name: &str| -> String { name.chars().filter(char::is_ascii_alphanumeric).collect() };
+        let joined = words.join("-").to_lowercase();
+        let own = joined.rsplit('/').next().unwrap_or_default();
+        let exact = self.models.iter().find(|name| name.eq_ignore_ascii_case(own));
+        let wanted = letters(own);
+        let alike = || self.models.iter().find(|name| letters(&name.to_lowercase()) == wanted);
+        exact.or_else(alike).map(String::as_str).filter(|_| !wanted.is_empty())
+    }
+
+    /// Models of the catalog with words in their name, the first of them at its beginning. A name with which all the
+    /// others begin stands for itself, as `qwen3-32b` does beside `qwen3-32b-fp8`.
+    #[must_use]
+    pub fn models_of(&self, words: &[String]) -> Vec<&str> {
+        if let Some(name) = self.model_named(words) {
+            return vec![name];
+        }
+        let matching = |name: &&str| {
+            let lower = name.to_lowercase();
+            words.first().is_some_and(|first| begins_with(first, &lower))
+                && words.iter().all(|word| contains_word(word, &lower))
+        };
+        let found: Vec<&str> = self.models.iter().map(String::as_str).filter(matching).collect();
+        let base = found.iter().copied().find(|name| found.iter().all(|other| other.starts_with(name)));
+        base.map_or(found, |name| vec![name])
+    }
+
+    /// Whether a word, in lower case, is the name of a model or, with the words before or after it, a part of one. A
+    /// word of letters only must be followed by another part or begin several names, since many are ordinary words
+    /// (`command`, `step`).
+    #[must_use]
+    pub fn names_model(&self, before: &[String], word: &str, next: Option<&str>) -> bool {
+        let one = [word.to_owned()];
+        if self.model_named(&one).is_some() {
+            return true;
+        }
+        let with = |words: &[&str]| {
+            let all: Vec<String> = before.iter().cloned().chain(words.iter().map(|word| (*word).to_owned())).collect();
+            self.models_of(&all).len()
+        };
+        match (before.is_empty(), word.contains(|c: char| c.is_ascii_digit())) {
+            (false, _) | (true, true) => with(&[word]) > 0,
+            (true, false) => with(&[word]) > 1 || next.is_some_and(|next| with(&[word, next]) > 0),
+        }
+    }
+}
+
+/// Whether a name begins with a word that ends before a hyphen, a dot or a number.
+fn begins_with(word: &str, name: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphabetic();
+    let digit = |c: char| c.is_ascii_digit();
+    let Some(rest) = name.strip_prefix(word) else { return false };
+    let ends = |pattern: &dyn Fn(char) -> bool| word.ends_with(pattern) && rest.starts_with(pattern);
+    word.len() > 1 && !ends(&letter) && !ends(&digit)
 }
 
 /// How a word matches the names of targets.
@@ -117,7 +177,7 @@ mod tests {
         let names =
             ["GROQ_LPU_NODE", "l40s-8", "l4-8", "h200-sxm-8", "h20-8", "tpu-v4-64", "tpu-v5e-256", "a100-sxm-80gb-8"];
         let target = |name: &&str| KnownTarget { name: (*name).to_owned(), per_node: 8, nodes: 1 };
-        let known = Known { targets: names.iter().map(target).collect(), workloads: Vec::new() };
+        let known = Known { targets: names.iter().map(target).collect(), ..Known::default() };
         let named = |word: &str| -> Vec<&str> { known.targets_of(word).map(|target| target.name.as_str()).collect() };
         assert_eq!(named("l4"), ["l4-8"]);
         assert_eq!(named("h20"), ["h20-8"]);
@@ -129,5 +189,25 @@ mod tests {
         for word in ["100", "node", "nodes"] {
             assert_eq!(named(word), Vec::<&str>::new(), "{word}");
         }
+    }
+
+    #[test]
+    fn words_name_models_by_their_beginning() {
+        let names = ["llama-3-8b", "qwen3-32b", "qwen3-32b-fp8", "gemma-2-9b", "gemma-2-27b", "command-r", "step-3.5"];
+        let known = Known { models: names.map(str::to_owned).to_vec(), ..Known::default() };
+        let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
+        for (line, models) in [
+            ("llama3-8b", vec!["llama-3-8b"]),
+            ("qwen/qwen3-32b", vec!["qwen3-32b"]),
+            ("qwen3 32b", vec!["qwen3-32b"]),
+            ("gemma 27b", vec!["gemma-2-27b"]),
+            ("gemma", vec!["gemma-2-9b", "gemma-2-27b"]),
+            ("27b", vec![]),
+            ("gem", vec![]),
+        ] {
+            assert_eq!(known.models_of(&words(line)), models, "{line}");
+        }
+        assert!(known.names_model(&[], "gemma", None) && known.names_model(&[], "command", Some("r")));
+        assert!(!known.names_model(&[], "command", None) && !known.names_model(&[], "step", Some("time")));
     }
 }

@@ -27,7 +27,7 @@ pub struct Hardware {
 pub struct Question {
     /// Training or serving.
     pub mode: Option<Mode>,
-    /// Parts of the workload's name.
+    /// Parts of the name of a workload, or of a model of the catalog.
     pub model: Vec<String>,
     /// Objective.
     pub objective: Option<Objective>,

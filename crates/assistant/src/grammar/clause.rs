@@ -180,6 +180,11 @@ impl<'k> Reader<'k> {
         if lower == "batch" {
             return Err(ParseError::Batch);
         }
+        let next = self.peek().map(str::to_lowercase);
+        if self.known.names_model(&self.question.model, &lower, next.as_deref()) {
+            self.question.model.push(lower);
+            return Ok(());
+        }
         if spoken::is_size(&lower) {
             self.question.model.push(lower);
             return Err(ParseError::no_workload(&self.question.model, self.question.mode, self.known));

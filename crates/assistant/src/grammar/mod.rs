@@ -3,7 +3,7 @@
 //! | clause | means |
 //! | --- | --- |
 //! | `serve`, `train` | the mode |
-//! | `llama 70b` | parts of a workload's name |
+//! | `llama 70b` | parts of the name of a workload, or of a model of the catalog |
 //! | `cheapest`, `fastest`, `lowest-latency`, `greenest`, `soonest`, `smallest` | the objective |
 //! | `tpot<50ms`, `ttft under 2s`, `tpot 50ms`, `$/1M<2`, `tp<=8`, `fits`, `10% free` | a constraint |
 //! | `under 50ms`, `under 60d`, `<$2` | a constraint on the metric that the unit implies |

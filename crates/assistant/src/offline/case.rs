@@ -29,7 +29,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Targets and workloads that a question can name.
+    /// Targets, workloads and models that a question can name.
     #[must_use]
     pub fn known(&self) -> Known {
         Known::of(self.library)
@@ -37,7 +37,7 @@ impl Context<'_> {
 }
 
 impl Known {
-    /// Collects the targets and workloads of a library.
+    /// Collects the targets, workloads and models of a library.
     #[must_use]
     pub fn of(library: &Library) -> Known {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts within the knobs' bounds")]
@@ -52,6 +52,7 @@ impl Known {
             workloads: (library.workloads().iter())
                 .map(|workload| KnownWorkload { name: workload.name.to_string(), mode: workload.shape.mode })
                 .collect(),
+            models: library.catalog().models().iter().map(|model| model.id.to_string()).collect(),
         }
     }
 }

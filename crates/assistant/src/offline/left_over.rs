@@ -94,7 +94,10 @@ pub(super) fn subject(mut words: Words, known: &Known, topic: Topic) -> Result<Q
     });
     words.rewrite(|word| {
         let format = Knob::Precision.parse(word, &[]).is_ok() && !known.names_workload(word);
-        let software = || Software::parse(word).is_ok() && !known.names_workload(word) && !known.names_target(word);
+        // `mistral-nemo-12b` is a model, although NeMo is software.
+        let model = || known.model_named(&[word.to_owned()]).is_some();
+        let software =
+            || Software::parse(word).is_ok() && !known.names_workload(word) && !known.names_target(word) && !model();
         if format {
             Some(vec![format!("precision={word}")])
         } else if !word.contains(['=', '<', '>']) && software() {

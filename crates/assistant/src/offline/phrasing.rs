@@ -229,6 +229,7 @@ pub(super) fn correct_spelling(words: &mut Words, known: &Known) -> Vec<String> 
             || word.contains(|c: char| !c.is_alphabetic())
             || known.names_target(word)
             || known.names_workload(word)
+            || known.names_model(&[], word, None)
             || Knob::find(word).is_some()
             || figures::of_word(word).is_some()
             || Software::parse(word).is_ok()

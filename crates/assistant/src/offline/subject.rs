@@ -271,35 +271,62 @@ impl ParsedQuestion {
     fn workload_of_named_model(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
         let (words, known) = (&self.subject.model, &self.known);
         let named = self.subject.mode.or(self.figure.and_then(Figure::mode));
-        let here = known.workloads.iter().find(|workload| workload.name == *context.workload);
-        let mode = named.or(here.map(|workload| workload.mode));
+        let here = context.library.workload(&context.workload).ok();
+        let mode = named.or(here.map(|workload| workload.shape.mode));
+        let whole = words.iter().any(|word| known.workloads.iter().any(|workload| workload.name == **word));
+        if !whole && let Some(model) = known.model_named(words) {
+            return self.workload_of_model(model, mode, context, reply);
+        }
         if let Some(found) = known.workload_of(words, mode) {
             return Ok(found.name.clone());
         }
-        let whole = words.iter().find(|word| known.workloads.iter().any(|workload| workload.name == **word));
-        let other = known.workload_of(words, None);
-        let Some(other) = other.filter(|_| named.is_none() && whole.is_none()) else {
-            return match other.filter(|_| named.is_none()) {
-                Some(other) => Ok(other.name.clone()),
+        if let Some(other) = known.workload_of(words, None) {
+            let workload = context.library.workload(&other.name).map_err(|found| Refusal::Files(found.to_string()))?;
+            // A word that only the workload has, such as `qlora`, names the workload and not just its model.
+            let only_model = |model: &&str| words.iter().all(|word| model.to_lowercase().contains(word.as_str()));
+            return match workload.model.as_deref().filter(|model| !whole && only_model(model)) {
+                Some(model) => self.workload_of_model(model, mode, context, reply),
+                None if named.is_none() => Ok(other.name.clone()),
                 None => Err(ParseError::no_workload(words, named, known).into()),
             };
-        };
-        // The model only has a workload of another mode. It replaces the model of the context's workload.
-        let workload = context.library.workload(&other.name).map_err(|found| Refusal::Files(found.to_string()))?;
-        let Some(model) = workload.model.as_deref() else { return Ok(other.name.clone()) };
-        // A word that only the workload has, such as `qlora`, names the workload and not just its model.
-        if words.iter().any(|word| !model.to_lowercase().contains(word.as_str())) {
-            return Ok(other.name.clone());
         }
+        match known.models_of(words).as_slice() {
+            [] => Err(ParseError::no_workload(words, named, known).into()),
+            [model] => self.workload_of_model(model, mode, context, reply),
+            all => Err(Refusal::Nothing(format!("several models match `{}`: {}", words.join(" "), all.join(", ")))),
+        }
+    }
+
+    /// Workload of a model. If no workload of this mode has the model, it replaces that of the context's workload or of
+    /// another one of this mode.
+    fn workload_of_model(
+        &self,
+        model: &str,
+        mode: Option<Mode>,
+        context: &Context<'_>,
+        reply: &mut Reply,
+    ) -> Result<String, Refusal> {
+        let workload = |name: &str| context.library.workload(name).ok();
+        let suits =
+            |name: &str| workload(name).is_some_and(|workload| mode.is_none_or(|mode| workload.shape.mode == mode));
+        let has = |name: &str| workload(name).is_some_and(|workload| workload.model.as_deref() == Some(model));
+        let here = std::iter::once(&*context.workload);
+        let all = || self.known.workloads.iter().map(|workload| workload.name.as_str());
+        let by_name = self.known.workload_of(&self.subject.model, mode).map(|workload| workload.name.as_str());
+        if let Some(found) = here.clone().chain(by_name).chain(all()).find(|name| suits(name) && has(name)) {
+            return Ok(found.to_owned());
+        }
+        let Some(base) = here.chain(all()).find(|name| suits(name)) else {
+            return Err(ParseError::no_workload(&self.subject.model, mode, &self.known).into());
+        };
+        let base = base.split(":model=").next().unwrap_or_default();
         reply.push_text(format!(
-            "The files have no {} workload of {model}; the answer is about {} with that model.",
+            "The files have no {} workload of {model}; the answer is about {base} with that model.",
             mode.map_or("such", |mode| match mode {
                 Mode::Training => "training",
                 Mode::Inference => "serving",
             }),
-            context.workload
         ));
-        let base = context.workload.split(":model=").next().unwrap_or_default();
         Ok(format!("{base}:model={model}"))
     }
 

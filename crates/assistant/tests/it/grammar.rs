@@ -28,6 +28,7 @@ fn known() -> Known {
             workload("llama3.1-70b-day", Mode::Inference),
             workload("deepseek-v3-serve", Mode::Inference),
         ],
+        models: vec!["qwen3-32b".to_owned(), "gemma-2-9b".to_owned(), "gemma-2-27b".to_owned()],
     }
 }
 

@@ -115,6 +115,44 @@ fn unsupported_questions_are_refused_with_supported_forms() {
 }
 
 #[test]
+fn every_model_of_the_catalog_can_be_named() {
+    let library = Library::load(&Sources::built_in(), None);
+    let mut wrong = Vec::new();
+    for model in library.catalog().models() {
+        let question = format!("how fast is {} on h200?", model.id);
+        let about = match ask(&library, &question, "h100-sxm-8", "llama3.1-70b-serve") {
+            Ok(reply) => reply.about.map(|about| about.workload).unwrap_or_default(),
+            // The architecture cannot be served this way.
+            Err(Refusal::Files(_) | Refusal::Scenario(_)) => continue,
+            Err(refusal) => {
+                wrong.push(format!("{}: {refusal}", model.id));
+                continue;
+            }
+        };
+        let workload = library.workload(&about).unwrap();
+        if workload.model.as_deref() != Some(&*model.id) {
+            wrong.push(format!("{}: {about}", model.id));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for (question, workload, answer) in [
+        ("how fast is llama-3.1-70b on h200", "llama3.1-70b-serve", "TPOT"),
+        ("how fast is qwen3 32b on h200", "llama3.1-70b-serve:model=qwen3-32b", "no serving workload of qwen3-32b"),
+        (
+            "how long does it take to train qwen3-32b on 64 h100",
+            ":model=qwen3-32b",
+            "no training workload of qwen3-32b",
+        ),
+    ] {
+        let reply = ask(&library, question, "h100-sxm-8", "llama3.1-70b-serve").unwrap();
+        let text = reply.text(200);
+        assert!(text.contains(answer) && text.contains(workload), "{question}: {text}");
+    }
+    let refused = ask(&library, "how fast is gemma on h200", "h100-sxm-8", "llama3.1-70b-serve").unwrap_err();
+    assert!(refused.to_string().contains("several models match `gemma`: "), "{refused}");
+}
+
+#[test]
 fn price_drop_of_a_third_scales_the_suggested_hourly_price() {
     let library = Library::load(&Sources::built_in(), None);
     let reply = ask(&library, "what if prices fall by a third?", "h100-sxm-8", "llama3.1-70b-serve").unwrap();
