@@ -125,11 +125,11 @@ impl<'a> Case<'a> {
         self.value(metric).map_or_else(|| "no figure".to_owned(), |value| metric.show(value))
     }
 
-    /// The 90 % interval as text, if known.
+    /// The 90 % interval as text in the unit of the value, if known.
     pub(crate) fn interval(&self, metric: &Metric) -> Option<String> {
         let value = self.value(metric)?;
         let (low, high) = metric.interval(&self.estimate, &self.scenario)?;
-        Some(Scale::of(metric, std::iter::once(value)).interval_in_words(low, high))
+        Some(Scale::of_shown(metric, value).interval_in_words(low, high))
     }
 
     /// Adds a metric to an answer.
@@ -178,5 +178,45 @@ impl<'a> Case<'a> {
     /// Key metrics that apply to the scenario.
     pub(crate) fn headlines(&self) -> impl Iterator<Item = &'static Metric> {
         Metric::headlines(self.mode()).filter(|metric| metric.applies_to(&self.scenario))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use atlas_document::Sources;
+
+    use super::*;
+
+    #[test]
+    fn intervals_have_the_unit_of_the_value() {
+        let library = Library::load(&Sources::built_in(), None);
+        for (target, workload, overrides) in [
+            ("h100-sxm-128", "llama3.1-70b-train", Overrides::new()),
+            ("h100-sxm-64", "llama3.1-8b-train", Overrides::new()),
+            ("h100-sxm-64", "llama3.1-8b-train", Overrides::from([(Knob::TrainTokens, Setting::Number(2e12))])),
+            ("h100-sxm-8", "llama3.1-70b-serve", Overrides::new()),
+        ] {
+            let context = Context {
+                library: &library,
+                target: target.into(),
+                workload: workload.into(),
+                overrides: Overrides::new(),
+                flags: Vec::new(),
+            };
+            let case = Case::of(&context, target, workload, overrides).unwrap();
+            let mut compared = 0;
+            for metric in case.headlines() {
+                let Some(interval) = case.interval(metric) else { continue };
+                let value = case.format_metric(metric);
+                let unit = |text: &str| -> String {
+                    let last = text.rsplit(' ').next().unwrap_or_default();
+                    last.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect()
+                };
+                assert_eq!(unit(&value), unit(&interval), "{}: {value}, {interval}", metric.name);
+                compared += 1;
+            }
+            assert!(compared >= 4, "{workload}");
+        }
     }
 }

@@ -118,7 +118,7 @@ impl Format {
 /// Significant digits of values with a wide confidence interval.
 pub(super) const BRIEF_DIGITS: i32 = 3;
 /// Kilograms above which a mass is given in tons.
-const TON_THRESHOLD_KG: f64 = 999.95;
+pub(super) const TON_THRESHOLD_KG: f64 = 999.95;
 /// Smallest relative change that is shown as a number; smaller ones are negligible.
 pub const MIN_RELATIVE_CHANGE: f64 = 0.000_5;
 

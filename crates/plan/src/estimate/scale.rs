@@ -1,8 +1,9 @@
 //! Common unit and number of decimals for the values of a table row or column, which makes them easy to compare.
 
-use super::metric::{BRIEF_DIGITS, Format, Metric};
+use super::metric::{BRIEF_DIGITS, Format, Metric, TON_THRESHOLD_KG};
 use atlas_core::math;
 use atlas_core::time_unit::TimeUnit;
+use atlas_core::units::DIGITS;
 use atlas_core::{sort, units};
 
 /// Common unit and number of decimals for several values of a metric.
@@ -59,6 +60,31 @@ impl Scale {
         let decimals =
             if order.is_finite() { usize::try_from(3 - order as i32).unwrap_or_default().min(DECIMALS) } else { 0 };
         Scale { factor, unit, decimals }
+    }
+
+    /// The unit in which [`Metric::show`] formats a value, for an interval beside it.
+    #[must_use]
+    pub fn of_shown(metric: &Metric, value: f64) -> Scale {
+        let prefixed = |scale: f64, unit: &str| {
+            let (size, prefix) = units::prefix(value * scale, DIGITS);
+            (scale / size, format!("{prefix}{unit}"))
+        };
+        let time = |scale: f64| {
+            let (size, unit) = units::time_unit(value * scale, DIGITS);
+            (scale / size, unit.to_owned())
+        };
+        let (factor, unit) = match metric.format {
+            Format::Percent => (100.0, "%".to_owned()),
+            Format::Duration => time(1.0),
+            Format::Hours => time(3.6e6),
+            Format::Energy => prefixed(1e3, "Wh"),
+            Format::Mass if value.abs() >= TON_THRESHOLD_KG => prefixed(1e-3, "t"),
+            Format::Mass => prefixed(1.0, "kg"),
+            Format::Usd => prefixed(1.0, "$"),
+            Format::Count => (1.0, metric.unit.to_owned()),
+            Format::Si => prefixed(1.0, metric.unit),
+        };
+        Scale { factor, unit, decimals: DECIMALS }
     }
 
     /// Common unit: `ms`, `k tok/s`, `$`.
