@@ -116,7 +116,7 @@ fn without_default_stages(input: TrainingInput) -> TrainingInput {
     if input.first_layers.is_none() && input.last_layers.is_none() {
         return input;
     }
-    let usual = TrainingInput { first_layers: None, last_layers: None, ..input.clone() };
+    let usual = TrainingInput { first_layers: None, last_layers: None, ..input };
     let is_usual = |stated: Option<Count>, stage: f64| {
         stated.is_none_or(|layers| f64::from(layers) == training::stages::stage_layers(&usual, stage))
     };
