@@ -1,11 +1,15 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use super::entry::{margin, tied};
+use super::layout::layout;
 use super::{Outcome, objective, question, ranked};
 use crate::demo::Setup;
 use crate::tui::app::View;
 use crate::tui::testing::TestApp;
 use atlas_document::Sources;
+use atlas_plan::engine::estimate;
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
+use atlas_plan::scenario::{Parts, Scenario};
 
 /// Opens the race of serving a 70B model on these targets, with the built-in catalog.
 fn serving(targets: &str) -> TestApp {
@@ -75,6 +79,37 @@ fn applying_a_race_row_gives_the_same_metric_on_the_overview() {
     assert_eq!(layouts(&hands), before, "an applied row does not begin the race anew");
     hands.keys("u");
     assert_ne!(hands.app.answer.value(metric), Some(applied), "one undo takes it back");
+}
+
+/// Reads the line of a row as `--set` does, and returns the value of the objective.
+fn restated(hands: &TestApp, target: &str, line: &str) -> f64 {
+    let app = &hands.app;
+    let workload = &app.now.setup.workload;
+    let parts = Parts::find(&app.library, target, workload).unwrap();
+    let knobs: Overrides = line
+        .split(' ')
+        .map(|word| {
+            let (name, value) = word.split_once('=').unwrap();
+            let knob = Knob::all().find(|knob| knob.name() == name).unwrap();
+            (knob, knob.parse(value, parts.fabrics()).unwrap())
+        })
+        .collect();
+    let scenario = Scenario::resolve(&parts, &knobs).unwrap();
+    (objective(app).get)(&estimate(&scenario), &scenario)
+}
+
+#[test]
+fn knobs_of_a_race_row_reproduce_its_figures() {
+    let hands = serving("h100-sxm-64, h100");
+    let mut pools = false;
+    for row in ranked(&hands.app) {
+        let Outcome::Best(pick) = &row.outcome else { panic!("{}: {:?}", row.name, row.outcome) };
+        let line = layout(pick);
+        pools |= line.contains("prefill_accelerators=");
+        let (shown, again) = (pick.value(objective(&hands.app)), restated(&hands, &row.name, &line));
+        assert!((again / shown - 1.0).abs() < 1e-9, "{}: {line}: {again}, not {shown}", row.name);
+    }
+    assert!(pools, "one row has prefill pools");
 }
 
 #[test]
