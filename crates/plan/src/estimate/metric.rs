@@ -399,7 +399,15 @@ impl Metric {
     /// Ends of the interval that contains 90 % of measurements, if known.
     #[must_use]
     pub fn interval(&self, estimate: &Estimate, scenario: &Scenario) -> Option<(f64, f64)> {
-        self.factors(estimate, scenario).map(|factors| factors.around((self.get)(estimate, scenario)))
+        self.factors(estimate, scenario).map(|factors| self.around((self.get)(estimate, scenario), factors))
+    }
+
+    /// Ends of the interval around a value. That of a share ends at 100 %, unless the value itself is above: by
+    /// convention, the MFU of long sequences may be.
+    pub(super) fn around(&self, value: f64, factors: Interval) -> (f64, f64) {
+        let (low, high) = factors.around(value);
+        let limit = if self.format == Format::Percent { value.max(1.0) } else { f64::INFINITY };
+        (low, high.min(limit))
     }
 
     /// The interval as factors on the value.

@@ -86,7 +86,7 @@ pub fn value_with_interval(metric: &Metric, scenario: &Scenario, estimate: &Esti
     // A rate per user is the reciprocal of a time.
     let inverse = metric.id == MetricId::TokensPerSecPerUser;
     let factors = factors.map(|factors| if inverse { factors.inverse() } else { factors });
-    let (low, high) = factors.map_or((value, value), |factors| factors.around(value));
+    let (low, high) = factors.map_or((value, value), |factors| metric.around(value, factors));
     Some(ValueWithInterval { value, low: low.min(value), high: high.max(value) })
 }
 
@@ -129,6 +129,19 @@ mod tests {
         let overlapping = [at(10.0, 7.0, 11.0), at(8.0, 6.0, 9.0), at(5.0, 4.0, 6.0)];
         assert_eq!(ranks(&overlapping, Direction::Higher), [Tied, Tied, Unmarked]);
         assert_eq!(ranks(&overlapping, Direction::Neutral), [Unmarked; 3]);
+    }
+
+    #[test]
+    fn intervals_of_shares_end_at_100_percent() {
+        let (_, scenario) = crate::testing::scenario("h100-sxm-64", "mixtral-8x7b-train", &["precision=fp32"]);
+        let estimate = crate::engine::estimate(&scenario);
+        let ends = [MetricId::MfuCausal, MetricId::Mfu, MetricId::Hfu, MetricId::TokensPerSec].map(|id| {
+            let metric = id.metric();
+            let high = value_with_interval(metric, &scenario, &estimate).map(|found| found.high);
+            assert_eq!(high, metric.interval(&estimate, &scenario).map(|(_, high)| high));
+            high
+        });
+        assert!(matches!(ends, [Some(1.0), Some(1.0), Some(..=1.0), Some(2.0..)]), "{ends:?}");
     }
 
     #[test]

@@ -118,7 +118,7 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
         notes.push(format!("a power cap of {watts:.0} W has no effect: the TDP is {tdp:.0} W"));
     } else if watts < MIN_POWER_CAP_SHARE * tdp {
         let min_watts = MIN_POWER_CAP_SHARE * tdp;
-        notes.push(format!("{watts:.0} W per accelerator is below the minimum power cap: using {min_watts:.0} W"));
+        notes.push(format!("{watts} W per accelerator is below the minimum power cap: using {min_watts:.0} W"));
     } else {
         notes.push(format!(
             "accelerators are capped at {watts:.0} of {tdp:.0} W: clocks drop when the work would draw more"
