@@ -434,6 +434,73 @@ fn check_exit_status_reflects_errors_but_not_warnings() {
     atlas(dir.path(), &["check"]).assert().code(1);
 }
 
+#[test]
+fn check_reports_problems_of_models_that_the_checked_workloads_refer_to() {
+    let dir = temp();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    write("w.yaml", "- name: own\n  mode: training\n  model: own.json\n  sequence: { prompt: 1024, generate: 0 }\n");
+    let config = |kind: &str, width: &str| {
+        format!(
+            "{{\"model_type\": \"{kind}\", \"hidden_size\": {width}, \"num_hidden_layers\": 16, \"num_attention_heads\": 32, \
+             \"intermediate_size\": 8192, \"vocab_size\": 128256, \"max_position_embeddings\": 8192}}"
+        )
+    };
+    let check = |code: i32| stderr(&atlas(dir.path(), &["check", "w.yaml"]).assert().code(code));
+    write("own.json", &config("llama", "2048"));
+    assert_eq!(check(0), "");
+    write("own.json", &config("llama", "0"));
+    assert!(check(1).contains("own.json:1:"), "{}", check(1));
+    write("own.json", &config("mllama", "2048"));
+    assert!(check(1).contains("cross-attention layers are not modeled"), "{}", check(1));
+    write("own.json", &config("foo", "2048"));
+    assert!(check(0).contains("unknown type `foo`; treating it as a Llama-like decoder"), "{}", check(0));
+    let args = ["run", "--workloads", "w.yaml", "--target", "h100-sxm-8", "--workload", "own"];
+    let run = stdout(&atlas(dir.path(), &args).assert().code(0));
+    assert!(run.contains("no architecture `foo` is known"), "{run}");
+}
+
+#[test]
+fn check_of_a_directory_without_files_fails() {
+    let dir = temp();
+    std::fs::create_dir(dir.path().join("none")).unwrap();
+    let run = atlas(dir.path(), &["check", "none"]).assert().code(1);
+    assert!(stderr(&run).contains("no YAML files"), "{}", stderr(&run));
+}
+
+#[test]
+fn plain_text_is_ascii_unless_the_locale_is_utf_8() {
+    let text = |locale: &str| {
+        let dir = temp();
+        let mut command = atlas(dir.path(), &["tui", "--plain", "--fresh"]);
+        command.env("LC_ALL", locale).env("ATLAS_STATE_DIR", dir.path());
+        stdout(&command.write_stdin("advice\nquit\n").assert().code(0))
+    };
+    assert!(!text("C.UTF-8").is_ascii());
+    assert!(text("C").is_ascii(), "{}", text("C"));
+}
+
+#[test]
+fn advice_on_a_simulated_scenario_says_that_it_uses_the_closed_form() {
+    let dir = temp();
+    let args = ["advise", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve", "--set", "engine=event"];
+    let said = stderr(&atlas(dir.path(), &args).assert().code(0));
+    assert!(said.contains("searching with the analytical engine"), "{said}");
+}
+
+#[test]
+fn batch_time_limits_have_the_format_of_slurm() {
+    let dir = temp();
+    let launch = |time: &str| {
+        let args = ["launch", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-train", "--wrap", "slurm", "--time"];
+        let mut command = atlas(dir.path(), &args);
+        command.arg(time).assert()
+    };
+    for time in ["99x99", "1::2", "1:2:3:4", "-1"] {
+        launch(time).code(2);
+    }
+    launch("1-04:00:00").code(0);
+}
+
 /// The examples of the predecessor's README, unchanged.
 #[test]
 fn the_predecessor_examples_load() {

@@ -122,8 +122,9 @@ fn check_across_files(
         }
     }
     for workload in workloads {
-        if let Err(found) = Parts::model_of(library.catalog(), workload) {
-            problems.extend(found);
+        match Parts::model_of(library.catalog(), workload) {
+            Err(found) => problems.extend(found),
+            Ok(model) => problems.extend(model.map(|model| model.warnings.clone()).unwrap_or_default()),
         }
     }
     // A target that names its accelerator is estimated by the analytical engine and needs no profile.
@@ -180,6 +181,18 @@ fn check_named(paths: &[PathBuf], globals: &Globals) -> CheckResult {
     }
     if checked.found.is_empty() {
         checked.found.push("nothing".to_owned());
+        if checked.problems.is_empty() {
+            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            let message = "no YAML files".to_owned();
+            checked.problems.push(Diagnostic {
+                severity: Severity::Error,
+                file: paths.join(", ").into(),
+                at: Position::default(),
+                path: String::new(),
+                message,
+                help: None,
+            });
+        }
     }
     checked
 }
@@ -245,6 +258,8 @@ fn check_file(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey
     let label = path.display().to_string();
     let owned = Some(path.to_owned());
     let mut problems = Diagnostics::new();
+    // Problems of entries of this file that are in files they refer to.
+    let mut referenced = Diagnostics::new();
     match kind {
         Kind::Targets | Kind::Workloads | Kind::Profile => {
             let usual = globals.sources();
@@ -256,8 +271,16 @@ fn check_file(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey
             let library = Library::load(&sources, None);
             problems.extend(library.problems().clone());
             match kind {
-                Kind::Targets => problems.extend(check_across_files(&library, library.targets(), &[], profiles)),
-                Kind::Workloads => problems.extend(check_across_files(&library, &[], library.workloads(), profiles)),
+                Kind::Targets => {
+                    let own = library.targets().iter().filter(|target| *target.origin.file == *label);
+                    let own: Vec<_> = own.cloned().collect();
+                    referenced.extend(check_across_files(&library, &own, &[], profiles));
+                }
+                Kind::Workloads => {
+                    let own = library.workloads().iter().filter(|workload| *workload.origin.file == *label);
+                    let own: Vec<_> = own.cloned().collect();
+                    referenced.extend(check_across_files(&library, &[], &own, profiles));
+                }
                 _ => {}
             }
         }
@@ -298,7 +321,7 @@ fn check_file(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey
         }
     }
     // Other files of the library were only loaded to resolve references, so their diagnostics are dropped.
-    let mut own = Diagnostics::new();
+    let mut own = referenced;
     for problem in problems.iter().filter(|problem| *problem.file == *label) {
         own.push(problem.clone());
     }
