@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::args::{Globals, Screen};
 use super::failure::Failure;
 use super::import;
+use super::output::Charset;
 use crate::demo::View;
 use crate::tui::Options;
 use crate::tui::session::SessionMode;
@@ -114,7 +115,7 @@ pub fn options(args: Args, globals: &Globals) -> Options {
     Options {
         sources: globals.sources(),
         theme: args.screen.theme,
-        ascii: globals.ascii,
+        ascii: globals.charset() == Charset::Ascii,
         mouse: !args.screen.no_mouse,
         poll: args.screen.poll,
         demo: None,
