@@ -9,6 +9,7 @@ use super::{output, pick};
 use atlas_plan::advice;
 use atlas_plan::advice::{Objective, fit};
 use atlas_plan::engine;
+use atlas_plan::knob::Overrides;
 use atlas_report::{advice as described, to_json};
 
 /// Recommend changes.
@@ -63,6 +64,7 @@ struct Answer<'a> {
 /// Prints the advice.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let (parts, scenario) = pick::scenario(globals, &args.target, &args.workload, &args.knobs)?;
+    let scenario = pick::search_start(scenario, &mut Overrides::new());
     let metric = args.objective.metric(&scenario);
     if metric.lacks_price(&scenario) {
         return Err(Failure::usage([format!("--objective: {}", metric.inapplicable(&scenario))]).into());
