@@ -9,6 +9,7 @@ use atlas_evidence::support::{self, Support};
 use atlas_plan::advice::{Advice, Objective, advise};
 use atlas_plan::engine;
 use atlas_plan::engine::notes::notes;
+use atlas_plan::estimate::standing::is_available;
 use atlas_plan::estimate::{Detail, Estimate, METRICS, Metric, digits};
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -153,11 +154,13 @@ impl Answer {
         self.workload.as_ref().map_or(Mode::Training, |workload| workload.shape.mode)
     }
 
-    /// A metric's value, if it applies to the scenario.
+    /// A metric's value, if it applies to the scenario. A scenario that cannot run has no throughput, latency or cost
+    /// per token.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
         let (scenario, estimate) = (self.scenario.as_ref()?, self.outcome.as_ref().ok()?);
-        let value = metric.applies_to(scenario).then(|| (metric.get)(estimate, scenario));
+        let applies = metric.applies_to(scenario) && is_available(metric, estimate);
+        let value = applies.then(|| (metric.get)(estimate, scenario));
         value.filter(|value| value.is_finite())
     }
 

@@ -9,6 +9,7 @@ use crate::tui::testing::TestApp;
 use crate::tui::theme::Glyphs;
 use crate::tui::views::diff::{Row, rows_of};
 use crate::tui::views::timeline::{Picture, picture};
+use atlas_plan::estimate::MetricId;
 
 /// Returns the application with a 70B model served on a node of the built-in catalog.
 fn serving() -> TestApp {
@@ -151,4 +152,16 @@ fn memory_fill_change_is_not_truncated_at_any_size() {
         let cut = |line: &&str| line.contains(['▲', '▼']) && line.contains("memory fill") && line.contains('…');
         assert_eq!(text.lines().find(cut), None, "{size:?}");
     }
+}
+
+#[test]
+fn scenarios_that_cannot_run_have_no_throughput_latency_or_cost_per_token() {
+    let mut hands = TestApp::of(&Sources::built_in());
+    hands.keys(":405b<Enter>").work();
+    let answer = &hands.app.answer;
+    assert!(!answer.fits());
+    for metric in [MetricId::TokensPerSec, MetricId::MfuCausal, MetricId::TimeToTrainH, MetricId::DollarPer1mTokens] {
+        assert_eq!(answer.value(metric.metric()), None);
+    }
+    assert!(answer.value(MetricId::UsdPerHour.metric()).is_some());
 }
