@@ -70,7 +70,11 @@ fn lines(advice: &Advice, width: usize) -> Vec<Line> {
     // The gain is at the end of the first line.
     let head = wrap(&advice.text, width.saturating_sub(usize::from(GAIN)).max(8));
     let line = |(nth, text)| if nth == 0 { Line::Head(text) } else { Line::More(text) };
+    let fits = head.first().is_some_and(|words| figures_fit(words, advice, width));
     let mut lines: Vec<Line> = head.into_iter().enumerate().map(line).collect();
+    if !fits {
+        lines.push(Line::More(figures(advice)));
+    }
     if let Some(but) = advice.objection() {
         lines.extend(wrap(&but, width).into_iter().map(Line::More));
     }
@@ -79,6 +83,12 @@ fn lines(advice: &Advice, width: usize) -> Vec<Line> {
     lines.extend(wrap(advice.rule.source, width).into_iter().map(Line::Source));
     lines.push(Line::Blank);
     lines
+}
+
+/// Whether the values fit between the first line of the change and its gain.
+fn figures_fit(words: &str, advice: &Advice, width: usize) -> bool {
+    let gain = usize::from(GAIN) + 1;
+    words.chars().count() + figures(advice).chars().count() + 2 <= width.saturating_sub(gain)
 }
 
 fn text_width(area: Rect) -> usize {
@@ -240,14 +250,9 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                     Line::Head(words) => {
                         let number = format!("{:>2}", row + 1);
                         canvas.text(inner.x + 1, y, 2, &number, dim);
-                        let figures = figures(advice);
-                        // The change comes first; values are shown if they fit.
-                        let tail = u16::try_from(figures.chars().count()).unwrap_or_default() + 2;
-                        let room = inner.width.saturating_sub(GAIN + 7);
-                        let needed = u16::try_from(words.chars().count()).unwrap_or(u16::MAX);
-                        canvas.text(inner.x + 5, y, room, &words, accent);
-                        if needed.saturating_add(tail) <= room {
-                            canvas.right(inner.x, y, inner.width.saturating_sub(GAIN + 2), &figures, dim);
+                        canvas.text(inner.x + 5, y, inner.width.saturating_sub(GAIN + 7), &words, accent);
+                        if figures_fit(&words, advice, width) {
+                            canvas.right(inner.x, y, inner.width.saturating_sub(GAIN + 2), &figures(advice), dim);
                         }
                         draw_gain(canvas, inner.right() - GAIN - 1, y, GAIN, advice);
                         if row == app.view_row {
@@ -271,4 +276,24 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < line.saturating_sub(1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figures;
+    use crate::tui::testing::TestApp;
+    use atlas_document::Sources;
+
+    #[test]
+    fn every_advice_shows_the_metric_before_and_after() {
+        for width in [80, 110, 200] {
+            let mut hands = TestApp::of(&Sources::built_in());
+            hands.app.size = (width, 200);
+            let text = hands.keys("8").work().text();
+            assert!(!hands.app.advice().is_empty());
+            for advice in hands.app.advice() {
+                assert!(text.contains(&figures(advice)), "{width}: {}\n{text}", figures(advice));
+            }
+        }
+    }
 }
