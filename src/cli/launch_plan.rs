@@ -76,7 +76,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "NAME", help_heading = "Launch")]
     pub qos: Vec<String>,
     /// Time limit of batch jobs, in Slurm format: 04:00:00
-    #[arg(long, value_name = "TIME", help_heading = "Launch")]
+    #[arg(long, value_name = "TIME", value_parser = slurm_time, help_heading = "Launch")]
     pub time: Option<String>,
     /// Slurm GRES type of the accelerators: h100; TARGET=NAME for one of several targets
     #[arg(long, value_name = "NAME", help_heading = "Launch")]
@@ -90,6 +90,18 @@ pub struct PlanArgs {
     /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
+}
+
+/// Checks a time limit: `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S`.
+fn slurm_time(text: &str) -> Result<String, String> {
+    let (days, rest) = text.split_once('-').map_or((None, text), |(days, rest)| (Some(days), rest));
+    let parts: Vec<&str> = days.into_iter().chain(rest.split(':')).collect();
+    let number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if parts.len() <= 3 + usize::from(days.is_some()) && parts.iter().all(number) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected minutes, HH:MM:SS or D-HH:MM:SS".to_owned())
+    }
 }
 
 /// What a command is wrapped in.
