@@ -173,6 +173,11 @@ impl<'k> Reader<'k> {
 
     /// Parses a word that names no metric, knob, target or workload.
     fn unresolved_word(&mut self, word: &str, lower: String) -> Result<(), ParseError> {
+        // `mistral-nemo-12b` is a model, although NeMo is software.
+        if self.known.model_named(std::slice::from_ref(&lower)).is_some() {
+            self.question.model.push(lower);
+            return Ok(());
+        }
         if let Some((knob, setting)) = spoken::implied_setting(&lower) {
             self.set(knob, setting);
             return Ok(());
