@@ -312,7 +312,7 @@ fn default_serving_layout_uses_the_fewest_tp_ranks_that_fit_the_weights() {
         let (scenario, estimate) = answer(&parts, knobs);
         let noted = notes(&scenario, &estimate).iter().any(|note| note.contains("the fewest ranks with room"));
         let shape = &scenario.base.shape;
-        assert_eq!(noted, scenario.has_default_layout(&scenario.base) && shape.tp > 1.0);
+        assert_eq!(noted, scenario.has_default_layout(&scenario.base) && shape.tp * shape.pp > 1.0);
         (f64::from(shape.tp), f64::from(shape.dp), estimate.detail.unwrap().verdict.fits())
     };
     let bf16 = (Knob::Precision, "bf16");
@@ -371,10 +371,10 @@ fn default_training_layout_uses_the_fewest_ranks_that_fit_the_states() {
     // Software that shards everything over all replicas needs no other parallelism.
     let sharded = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Software, "torchtitan")]);
     assert_eq!(sharded, ([1.0, 1.0, 1.0, 64.0], true));
-    // Stated values are kept.
+    // Stated values are kept, and the others follow.
     let whole = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Sharding, "none")]);
-    assert_eq!(whole, ([1.0, 1.0, 1.0, 64.0], false));
-    assert_eq!(layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Pp, "1")]), ([1.0, 1.0, 1.0, 64.0], false));
+    assert_eq!(whole, ([8.0, 1.0, 1.0, 8.0], true));
+    assert_eq!(layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Pp, "1")]), ([8.0, 1.0, 1.0, 8.0], true));
     let (ranks, _) = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Dp, "16")]);
     assert!(ranks[0] * ranks[1] <= 4.0, "{ranks:?}");
 }

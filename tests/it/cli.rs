@@ -342,7 +342,7 @@ fn optimize_keeps_the_seed_and_settings_of_the_record() {
     atlas(dir.path(), &args).assert().code(0);
     let run = atlas(dir.path(), &["optimize", "--record", "out/last_run.json", "--format", "json"]).assert().code(0);
     let record: Value = serde_json::from_str(&stdout(&run)).unwrap();
-    assert_eq!((&record["seed"], &record["set"]), (&json!(7), &json!(["num_nodes=2"])));
+    assert_eq!((&record["seed"], &record["set"]), (&json!(7), &json!(["cuda_graphs=on", "num_nodes=2"])));
     // Without a record, the result is the same.
     let args = ["optimize", "--target", "GROQ_LPU_NODE", "--workload", "gpt5_1t_train", "--set", "num_nodes=2"];
     let again = stdout(&atlas(dir.path(), &args).args(["--seed", "7", "--format", "json"]).assert().code(0));

@@ -31,8 +31,7 @@ use super::{confirm, keep};
   atlas watch rank*.log --plan 3fa9c1d2 --power gpu.csv       with samples of nvidia-smi
   atlas watch run.log --plan p.json --once --exit-code        exit 3 outside the interval
   atlas watch run.log --plan p.json --on-alarm 'notify-send atlas {message}'
-  atlas watch 1234 --yes --on-alarm 'curl -fsS \\
-     --data-urlencode text={message} https://hooks.example.org/alarm'
+  atlas watch 1234 --yes --on-alarm 'curl -fsS --data text={message} https://hooks.example.org'
 
 Reads training logs in the formats listed by `atlas ingest --formats` and logs of vLLM, SGLang, TensorRT-LLM \
 (print_iter_log) and llama-server. Prints a message when the run leaves the 90 % interval of the prediction (since \

@@ -83,7 +83,7 @@ fn sweep_chart_does_not_overlap_the_metrics_below_it() {
     hands.keys("4n").work();
     let text = hands.text();
     assert!(text.lines().any(|line| line.starts_with("│ tp 4   precision fp8")), "{text}");
-    assert!(text.lines().any(|line| pressed(line).starts_with("│tokens/s6510tok/s")), "{text}");
+    assert!(text.lines().any(|line| pressed(line).starts_with("│tokens/s6540tok/s")), "{text}");
 }
 
 #[test]

@@ -498,7 +498,8 @@ impl Scenario {
         let fixed = switches.moe_capacity == Some(MoeCapacity::Dropped);
         let program = switches.compiled.unwrap_or(t.launch == StepLaunch::Compiled);
         let overlap = |stated: Option<bool>, usual: bool| stated.or(plan.overlap).unwrap_or(usual);
-        let chunks = f64::from(plan.vpp.unwrap_or(Count::ONE));
+        // A single stage has no interleaved schedule.
+        let chunks = if phase.shape.pp > 1.0 { f64::from(plan.vpp.unwrap_or(Count::ONE)) } else { 1.0 };
         let sharding = self.sharding(phase);
         let gradients = overlap(switches.overlap_data, t.overlap_gradients.applies(sharding));
         TrainingSoftware {

@@ -54,7 +54,7 @@ fn changes_of_each_release_are_listed_with_their_effect_on_throughput() {
     let first = |row: &super::Row| row.values.first().copied().flatten().unwrap();
     let pairs = all.rows.iter().zip(all.rows.iter().skip(1)).skip(at);
     let (after, before) = pairs
-        .filter(|(after, before)| !after.brought.is_empty() && first(after) / first(before) > 1.01)
+        .filter(|(after, before)| !after.brought.is_empty() && first(after) / first(before) > 1.001)
         .min_by_key(|(after, _)| all.rows.iter().position(|row| row.spec == after.spec))
         .unwrap();
     let release = all.rows.iter().position(|row| row.spec == after.spec).unwrap();

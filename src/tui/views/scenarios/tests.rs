@@ -17,7 +17,7 @@ fn tp(app: &App) -> Setting {
 #[test]
 fn a_tab_has_its_own_scenario_history_and_place() {
     let mut h = TestApp::new();
-    h.keys("Wjj/tp<Enter><Right>");
+    h.keys("Wjj/tp<Enter><Left>");
     let (first, turned) = (rate(&h.app), h.app.now.clone());
     h.keys("T");
     assert_eq!((h.app.tabs.count(), h.app.tabs.current()), (2, 1));
@@ -72,7 +72,7 @@ fn deltas_on_every_tab_use_the_current_state_of_the_pinned_tab() {
     let pinned = rate(&h.app);
     assert_eq!(h.app.baseline.value(metric), Some(pinned));
     // After an edit of the pinned tab, the differences shown in the other tab change.
-    h.keys("]<Right>");
+    h.keys("]<Left>");
     let edited = rate(&h.app);
     assert_eq!(h.app.baseline.value(metric), Some(edited), "against itself");
     h.keys("[");
@@ -96,16 +96,16 @@ fn diff_view_lists_exactly_the_rows_that_differ() {
     let mut h = TestApp::new();
     h.keys("Wjjvd");
     assert!(h.text().contains("Nothing differs from saved values"), "{}", h.text());
-    h.keys("<Esc>/tp<Enter>T<Right>vd");
+    h.keys("<Esc>/tp<Enter>T<Left>vd");
     let text = h.text();
     let row = |what: &str| {
         text.lines().find(|line| line.contains(&format!(" {what} "))).unwrap_or_else(|| panic!("{what}\n{text}"))
     };
-    assert!(row("tp").contains('8') && row("tp").contains("16"), "{text}");
+    assert!(row("tp").contains('8') && row("tp").contains('4'), "{text}");
     assert!(!text.contains(" microbatch ") && !text.contains(" target  "), "{text}");
     let change = row("tokens/s");
     assert!((change.contains('▲') && change.contains('+')) || (change.contains('▼') && change.contains('-')), "{text}");
-    assert_eq!(tp(&h.app), Setting::Number(16.0));
+    assert_eq!(tp(&h.app), Setting::Number(4.0));
     // The arrow keys select a third tab; differing targets are described.
     h.keys("<Esc>[THj]vd");
     assert!(h.text().contains("8xMI300X"), "{}", h.text());

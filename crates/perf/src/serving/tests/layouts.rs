@@ -72,7 +72,7 @@ fn full_attention_groups_of_a_prefill_pool_are_as_fast_as_a_batch_of_prompts() {
         let batch = Load::PrefillOnly { batch: 8192.0 };
         let alone = run(&ServingInput { layout: wide, osl: 1.0, load: batch, ..i });
         let (pool, alone) = (pool.requests_per_sec, alone.requests_per_sec);
-        assert!((pool / alone - 1.0).abs() < 0.02, "{groups}: {pool} {alone}");
+        assert!((pool / alone - 1.0).abs() < 0.03, "{groups}: {pool} {alone}");
     }
 }
 

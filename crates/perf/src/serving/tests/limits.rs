@@ -162,7 +162,7 @@ fn mean_ttft_of_a_burst_is_0_5_to_0_7_of_a_static_batch() {
     // With a few prefill steps, the mean prompt is finished after slightly more than half of them.
     let share = backlog.ttft.mean / batch.ttft.mean;
     assert!((0.5..0.7).contains(&share), "{:?} {:?}", backlog.ttft, batch.ttft);
-    assert!((backlog.e2e.mean / batch.e2e.mean - 1.0).abs() < 0.04, "{:?} {:?}", backlog.e2e, batch.e2e);
+    assert!((backlog.e2e.mean / batch.e2e.mean - 1.0).abs() < 0.05, "{:?} {:?}", backlog.e2e, batch.e2e);
 }
 
 #[test]

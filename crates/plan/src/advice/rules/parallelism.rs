@@ -184,8 +184,8 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "combine expert parallelism across nodes with few, interleaved pipeline stages",
-        "wide expert parallelism holds the experts with fewer stages, and chunks of interleaved stages hide the \
-         all-to-all of one micro-batch behind the computation of another; neither pays off alone",
+        "wide expert parallelism needs fewer stages, and interleaved chunks hide the all-to-all of one micro-batch \
+         behind another; neither pays off alone",
         "NVIDIA Megatron-Core, MoE parallel folding, arXiv 2504.14960; DeepSeek-V3, arXiv 2412.19437, section 3.2",
         |case, out| {
             if case.arch.is_moe() && case.devices > case.domain {

@@ -159,6 +159,13 @@ fn graphs_of_a_fixed_shape_run_no_more_sequences_than_they_hold() {
 }
 
 #[test]
+fn model_chunks_of_a_single_stage_have_no_effect() {
+    let pair = ("gb200-nvl72", "gpt-oss-120b-train");
+    let step = |vpp| answered(Engine::Analytical, pair, &[vpp]).1.total.step_time_ms;
+    assert_eq!(step("vpp=4"), step("vpp=1"));
+}
+
+#[test]
 fn a_prefill_pool_that_limits_throughput_is_named() {
     let pair = ("h100-sxm-128", "deepseek-v3-wide-ep");
     let of = |set: &[&str]| serving(Engine::Analytical, pair, set).0.detail.unwrap().limits;

@@ -287,7 +287,7 @@ fn gaps_between_tokens_match_the_closed_form() {
             let found = simulated(&input);
             let name = format!("{concurrency}, {isl} + {osl}, {chunked_prefill}");
             near(&format!("{name}, rate"), found.requests_per_sec, theory.requests_per_sec, 0.08);
-            near(&format!("{name}, TTFT"), found.ttft.mean, theory.ttft.mean, 0.22);
+            near(&format!("{name}, TTFT"), found.ttft.mean, theory.ttft.mean, 0.24);
             near(&format!("{name}, TTFT p99"), found.ttft.p99, theory.ttft.p99, 0.65);
             near(&format!("{name}, TPOT"), found.tpot.mean, theory.tpot.mean, 0.15);
             near(&format!("{name}, p95"), found.itl.p95, theory.itl.p95, 0.42);
