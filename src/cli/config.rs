@@ -28,7 +28,7 @@ use atlas_report::to_json;
 #[command(after_long_help = "Examples:
   atlas config show config.yaml                  show every value and its origin
   atlas config show config.yaml --format yaml
-  eval \"$(atlas config export --shell config.yaml --model llama --platform amd)\"; echo $CONFIG_TRAIN_ITERS
+  eval \"$(atlas config export --shell config.yaml --model llama --platform amd)\"
   atlas compare --config config.yaml --workload llama
   atlas compare --config config.yaml --methodology identical-config
   atlas tui --config config.yaml

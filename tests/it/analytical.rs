@@ -332,7 +332,7 @@ fn default_serving_layout_uses_the_fewest_tp_ranks_that_fit_the_weights() {
     assert_eq!([shape.tp, shape.pp, shape.dp].map(f64::from), [8.0, 2.0, 4.0]);
     assert!(estimate.detail.unwrap().verdict.fits());
     // Stated values are kept.
-    assert_eq!(layout("nvidia-h100-sxm-80gb", &[bf16, (Knob::Tp, "1")]), (1.0, 8.0, false));
+    assert_eq!(layout("nvidia-h100-sxm-80gb", &[bf16, (Knob::Tp, "1")]), (1.0, 2.0, true));
     let mut parts = parts("h100x8", "llama3_70b_serve");
     let workload = std::sync::Arc::make_mut(&mut parts.workload);
     (workload.plan.tp, workload.plan.pp) = (None, None);
@@ -371,9 +371,9 @@ fn default_training_layout_uses_the_fewest_ranks_that_fit_the_states() {
     // Software that shards everything over all replicas needs no other parallelism.
     let sharded = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Software, "torchtitan")]);
     assert_eq!(sharded, ([1.0, 1.0, 1.0, 64.0], true));
-    // Stated values are kept, and the others follow.
+    // Stated values are kept: a sharding instead of other parallelism, or one degree, from which the others follow.
     let whole = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Sharding, "none")]);
-    assert_eq!(whole, ([8.0, 1.0, 1.0, 8.0], true));
+    assert_eq!(whole, ([1.0, 1.0, 1.0, 64.0], false));
     assert_eq!(layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Pp, "1")]), ([8.0, 1.0, 1.0, 8.0], true));
     let (ranks, _) = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Dp, "16")]);
     assert!(ranks[0] * ranks[1] <= 4.0, "{ranks:?}");

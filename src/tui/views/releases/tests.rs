@@ -51,17 +51,18 @@ fn changes_of_each_release_are_listed_with_their_effect_on_throughput() {
     assert!(text.contains(&format!("{} → {}", change.before, change.after)), "{text}");
     assert!(text.lines().any(|line| line.contains(&step.release) && line.contains(change.name)), "{text}");
     // A later change with an effect is listed with that effect next to its release.
-    let first = |row: &super::Row| row.values.first().copied().flatten().unwrap();
+    let first = |row: &super::Row| row.values.first().copied().flatten();
+    let ratio = |after, before| first(after).zip(first(before)).map(|(after, before): (f64, f64)| after / before);
     let pairs = all.rows.iter().zip(all.rows.iter().skip(1)).skip(at);
     let (after, before) = pairs
-        .filter(|(after, before)| !after.brought.is_empty() && first(after) / first(before) > 1.001)
+        .filter(|(after, before)| !after.brought.is_empty() && ratio(after, before) > Some(1.01))
         .min_by_key(|(after, _)| all.rows.iter().position(|row| row.spec == after.spec))
         .unwrap();
     let release = all.rows.iter().position(|row| row.spec == after.spec).unwrap();
     let line = lines(&hands.app.releases).iter().position(|line| line.releases.contains(&release)).unwrap();
     hands.keys(&"j".repeat(line - hands.app.view_row));
     let text = below(&hands.text());
-    let effect = format!("{:+.1} %", 100.0 * (first(after) / first(before) - 1.0));
+    let effect = format!("{:+.1} %", 100.0 * (ratio(after, before).unwrap() - 1.0));
     let line = text.lines().find(|line| line.contains(&after.release) && line.contains(&effect));
     assert!(line.is_some(), "{} {effect}: {text}", after.release);
 }
