@@ -169,4 +169,12 @@ mod tests {
         assert!(said.contains("warning") && said.contains("generic software is assumed"), "{said}");
         assert!(problems("software: megatron-core@0.14, framework: nemo").is_empty());
     }
+
+    #[test]
+    fn algorithms_of_reinforcement_learning_are_names_of_the_method() {
+        for method in ["rl", "ppo", "grpo", "dpo"] {
+            assert!(problems(&format!("post_training: {{ method: {method} }}")).is_empty(), "{method}");
+        }
+        assert_eq!(problems("post_training: { method: gpro }").len(), 1);
+    }
 }
