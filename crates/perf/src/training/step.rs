@@ -122,6 +122,8 @@ struct ExposedData {
     per_step: f64,
     /// Forward and backward pass of every micro-batch.
     per_micro: [f64; 2],
+    /// Part of `per_step` in which gradients delay collectives of the last backward pass.
+    delayed: f64,
 }
 
 /// Time beside which data-parallel communication runs, s.
@@ -154,7 +156,7 @@ fn exposed_data(
     let gathers = 0.5 * t.regather;
     let per_micro = [gathers, t.per_micro - gathers];
     if !i.software.overlap_data {
-        return ExposedData { per_step: t.per_step, per_micro };
+        return ExposedData { per_step: t.per_step, per_micro, delayed: 0.0 };
     }
     let sent = |traffic: f64, seconds: f64| traffic.min(c.overlap_share * seconds);
     let exposed = |traffic: f64, hidden: f64, slowdown: f64| traffic - hidden + slowdown * hidden;
@@ -172,7 +174,10 @@ fn exposed_data(
         *exposed_micro = exposed(per_micro, micro.hidden_share() * each, c.overlap_slowdown);
         // Traffic of a micro-batch uses the same time.
         let left = (once.seconds * draining - each / c.overlap_share.max(1e-9)).max(0.0);
-        out.per_step += exposed(per_step, once.hidden_share() * sent(per_step, left), slowdown);
+        let sent = sent(per_step, left);
+        out.per_step += exposed(per_step, once.hidden_share() * sent, slowdown);
+        // The last pass of the loop is the backward pass.
+        out.delayed = (1.0 - once.hidden_share()) * sent;
     }
     out
 }
@@ -374,6 +379,9 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     };
     let data = exposed_data(i, c, [once, micro], comm::data(i, c, &f, &local));
     let [ahead, back] = data.per_micro;
+    // The last micro-batch passes the stages one after the other, and on each of them the gradients of that stage delay it.
+    let in_turn = i.vpp == 1.0 && i.copies() == 1.0 && !i.schedule.has_independent_optimizers();
+    let chained = if in_turn { data.delayed } else { 0.0 };
     let data = data.per_step + m * (ahead + back);
     // Copies to the host continue while other exposed communication is waited for.
     let offload = optimizer::offloaded(i, c, device + host + data / m, || memory::kept(i, plan));
@@ -393,7 +401,7 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
         hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
         in_flight,
     };
-    let bubble = pipeline::bubble(i, &pace);
+    let bubble = pipeline::bubble(i, &pace) + (i.pp - 1.0) * chained;
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
         attention: m * stage.attention,

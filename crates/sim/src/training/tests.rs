@@ -111,6 +111,7 @@ fn steps_on_uniform_hardware_match_the_closed_form() {
         ("fully sharded stages, nothing hidden", sharded_stages(false)),
         ("fully sharded stages, interleaved", TrainingInput { vpp: Count::new(5), ..sharded_stages(false) }),
         ("experts and gradients on the same cards", experts_beside_gradients()),
+        ("experts and gradients on the same cards, in stages", experts_in_stages()),
         ("all forward", TrainingInput { schedule: Schedule::AllForward, ..pipelined() }),
         ("zero bubble", TrainingInput { schedule: Schedule::ZeroBubble, ..pipelined() }),
     ];
@@ -123,6 +124,14 @@ fn steps_on_uniform_hardware_match_the_closed_form() {
         assert!(off.abs() < 0.05, "{name}: {found} against {}", even_step(&system));
     }
     println!("largest deviation {:.2} %", 100.0 * worst);
+}
+
+/// Four stages of the same, with as many micro-batches as stages.
+fn experts_in_stages() -> TrainingInput {
+    let one = experts_beside_gradients();
+    let pp = Count::new(4);
+    let (accelerators, global) = (4.0 * one.accelerators, 4.0 * one.micro * f64::from(one.dp));
+    TrainingInput { pp, accelerators, global, ..one }
 }
 
 /// Replicas on eight nodes that reduce gradients in the only micro-batch.
