@@ -21,7 +21,8 @@ impl Arithmetic {
     #[must_use]
     pub fn of(input: &ServingInput, out: &ServingEstimate) -> Arithmetic {
         let layouts = input.pools.map_or([input.layout; 2], |pools| [pools.prefill, pools.decode]);
-        let [prompts, outputs] = layouts.map(|layout| OneRank::of(input, &layout));
+        let prompts = OneRank::of(input, &layouts[0]);
+        let outputs = if input.pools.is_some() { OneRank::of(input, &layouts[1]) } else { prompts };
         let (prompt, tokens) = match input.load {
             Load::DecodeOnly { .. } => (0.0, input.osl.max(1.0)),
             // The first token is sampled from the prompt.
@@ -48,6 +49,7 @@ impl Arithmetic {
 }
 
 /// Seconds of arithmetic at the peak rates, mean over the ranks of a replica.
+#[derive(Debug, Clone, Copy)]
 struct OneRank {
     shape: Shape,
     /// Linear layers, per token.

@@ -37,63 +37,70 @@ impl fmt::Display for Implausible {
 #[must_use]
 pub fn implausible(target: &Target, sheet: Option<&Sheet>) -> Vec<Implausible> {
     let mut found = Vec::new();
-    let mut add = |implausible: bool, path: &str, knob: Option<Knob>, message: String| {
+    // Every resolved scenario is checked, so messages are written only if they are needed.
+    let mut add = |implausible: bool, path: &str, knob: Option<Knob>, message: &dyn Fn() -> String| {
         if implausible {
-            found.push(Implausible { path: path.to_owned(), knob, message });
+            found.push(Implausible { path: path.to_owned(), knob, message: message() });
         }
     };
     let cost = &target.cost;
     if let Some(sheet) = sheet {
         let same = target.vendor.eq_ignore_ascii_case(&sheet.vendor);
-        let message = format!("is {}, but {} is made by {}", target.vendor, sheet.name, sheet.vendor);
-        add(!same, "vendor", None, message);
+        let message = || format!("is {}, but {} is made by {}", target.vendor, sheet.name, sheet.vendor);
+        add(!same, "vendor", None, &message);
         let (stated, count) = (cost.energy_watts_node, target.accelerators_per_node);
         let needed = sheet.tdp_w.unwrap_or(0.0) * count;
-        let message = format!(
-            "is {stated} W, less than the {needed} W of {count} {}: state the power of a whole node",
-            sheet.name
-        );
-        add(stated < MIN_NODE_POWER * needed, "cost.energy_watts_node", None, message);
+        let message = || {
+            format!(
+                "is {stated} W, less than the {needed} W of {count} {}: state the power of a whole node",
+                sheet.name
+            )
+        };
+        add(stated < MIN_NODE_POWER * needed, "cost.energy_watts_node", None, &message);
         let link = target.interconnect.as_ref().and_then(|link| link.bw_gbytes_per_sec);
         let known = sheet.scale_up.as_ref().and_then(|link| link.bw_gbytes_per_sec).map(|one_way| 2.0 * one_way);
         if let Some((stated, known)) = link.zip(known) {
-            let message = format!(
-                "is {stated} GB/s, but {} has {known}: state both directions of one accelerator, not of a node",
-                sheet.name
-            );
-            add(stated > MAX_LINK * known, "interconnect.bw_GBps", None, message);
+            let message = || {
+                format!(
+                    "is {stated} GB/s, but {} has {known}: state both directions of one accelerator, not of a node",
+                    sheet.name
+                )
+            };
+            add(stated > MAX_LINK * known, "interconnect.bw_GBps", None, &message);
         }
         let nic = target.network.as_ref().and_then(|network| network.gbits_per_accel);
         if let Some((stated, known)) = nic.zip(sheet.scale_out_gbits_per_sec) {
-            let message = format!(
-                "is {stated} Gb/s, but nodes of {} usually have {known}: divide the bandwidth of a node by its accelerators",
-                sheet.name
-            );
-            add(stated > MAX_LINK * known, "network.Gbps_per_accel", Some(Knob::NetworkGbps), message);
+            let message = || {
+                format!(
+                    "is {stated} Gb/s, but nodes of {} usually have {known}: divide the bandwidth of a node by its accelerators",
+                    sheet.name
+                )
+            };
+            add(stated > MAX_LINK * known, "network.Gbps_per_accel", Some(Knob::NetworkGbps), &message);
         }
     }
     for (path, price, knob) in [
-        ("usd_per_kwh", cost.usd_per_kwh, Knob::UsdPerKwh),
-        ("peak_usd_per_kwh", cost.peak_usd_per_kwh, Knob::PeakUsdPerKwh),
+        ("cost.usd_per_kwh", cost.usd_per_kwh, Knob::UsdPerKwh),
+        ("cost.peak_usd_per_kwh", cost.peak_usd_per_kwh, Knob::PeakUsdPerKwh),
     ] {
         let price = price.unwrap_or(0.0);
-        let message = format!("is {price}: state USD, not cents, per kWh");
-        add(price > MAX_USD_PER_KWH, &format!("cost.{path}"), Some(knob), message);
+        let message = || format!("is {price}: state USD, not cents, per kWh");
+        add(price > MAX_USD_PER_KWH, path, Some(knob), &message);
     }
     let bought = cost.capex_usd_node.unwrap_or(0.0);
     let month = HOURS_PER_MONTH * cost.hourly_usd;
-    let message = format!("is {bought}, less than a month's rent of {month:.0} USD: state USD per node");
-    add(bought > 0.0 && bought < month, "cost.capex_usd_node", Some(Knob::CapexUsdNode), message);
+    let message = || format!("is {bought}, less than a month's rent of {month:.0} USD: state USD per node");
+    add(bought > 0.0 && bought < month, "cost.capex_usd_node", Some(Knob::CapexUsdNode), &message);
     // Commitments and interruptible instances are cheaper than capacity on demand.
     let of = |basis: PriceBasis| {
         let listed = PriceBasis::RENTS.iter().zip(cost.prices).find(|(known, _)| **known == basis);
         listed.and_then(|(_, price)| price).or((cost.basis == Some(basis)).then_some(cost.hourly_usd))
     };
     if let Some(on_demand) = of(PriceBasis::OnDemand).filter(|price| *price > 0.0) {
-        for basis in [PriceBasis::Spot, PriceBasis::Reserved] {
+        for (path, basis) in [("cost.prices.spot", PriceBasis::Spot), ("cost.prices.reserved", PriceBasis::Reserved)] {
             let price = of(basis).unwrap_or(0.0);
-            let message = format!("is {price}, above the {on_demand} on demand");
-            add(price > on_demand, &format!("cost.prices.{}", basis.name()), None, message);
+            let message = || format!("is {price}, above the {on_demand} on demand");
+            add(price > on_demand, path, None, &message);
         }
     }
     found

@@ -15,8 +15,8 @@ const LONG_SEQUENCE: f64 = 8192.0;
 /// Most chunks per pipeline stage to try: transfers grow with them.
 const MAX_CHUNKS: f64 = 6.0;
 
-/// Expert parallelism over a scale-up domain, four and sixteen of them, each with the present number of pipeline stages,
-/// half and a quarter of them, or two and four if there are none, interleaved.
+/// Adds layouts with experts over 1, 4 and 16 scale-up domains, each with all, half and a quarter of the pipeline stages
+/// (without stages: with two and four). Stages are interleaved.
 fn expert_layouts(case: &Case<'_>, out: &mut Vec<Changes>) {
     let experts = f64::from(case.arch.experts);
     let stages = if case.pp > 1.0 { [4.0, 2.0, 1.0].map(|by| (case.pp / by).floor()) } else { [2.0, 4.0, 1.0] };

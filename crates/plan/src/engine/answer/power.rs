@@ -78,7 +78,12 @@ impl DeviceUtilization {
 
     /// Utilization of serving accelerators. `clock` is relative to the maximum clock.
     #[must_use]
-    pub fn serving(input: &ServingInput, out: &ServingEstimate, clock: f64) -> DeviceUtilization {
+    pub fn serving(
+        input: &ServingInput,
+        out: &ServingEstimate,
+        arithmetic: &Arithmetic,
+        clock: f64,
+    ) -> DeviceUtilization {
         // With random arrivals, the system is empty with the probability of a Poisson count of 0 (M/G/∞).
         let decoding = match input.load {
             Load::Open { .. } => 1.0 - math::exp(-out.batch),
@@ -100,8 +105,7 @@ impl DeviceUtilization {
         let active = decoding + prefilling;
         let streaming = out.time.traffic + GEMM_TRAFFIC * clock * out.time.images;
         let memory = decoding * streaming / out.time.total().max(1e-12) + GEMM_TRAFFIC * clock * prefilling;
-        let compute = Arithmetic::of(input, out).computed;
-        DeviceUtilization { compute: compute.clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
+        DeviceUtilization { compute: arithmetic.computed.clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
     }
 }
 
@@ -221,7 +225,7 @@ mod tests {
         let compute = |dp| {
             let input = ServingInput { layout: layout(dp), pools, load, ..ServingInput::default() };
             let out = atlas_perf::serving::estimate(&input, &Default::default());
-            DeviceUtilization::serving(&input, &out, 1.0).compute
+            DeviceUtilization::serving(&input, &out, &Arithmetic::of(&input, &out), 1.0).compute
         };
         // The layout besides the pools is that of the decode pool, or of the whole deployment.
         assert_eq!(compute(1), compute(2));
@@ -235,7 +239,7 @@ mod tests {
         let load = Load::Closed { concurrency: 4.0, requests: f64::INFINITY };
         let input = ServingInput { pools, load, ..ServingInput::default() };
         let out = atlas_perf::serving::estimate(&input, &Default::default());
-        let used = DeviceUtilization::serving(&input, &out, 1.0);
+        let used = DeviceUtilization::serving(&input, &out, &Arithmetic::of(&input, &out), 1.0);
         assert!((used.active - 0.25 - 0.75 * out.prefill_busy).abs() < 1e-9, "{used:?}");
         assert!(out.prefill_busy < 0.1 && used.active < 0.35, "{used:?} {}", out.prefill_busy);
     }

@@ -288,7 +288,8 @@ pub(super) fn described(
     let dies = scenario.machine.as_ref().map_or(1.0, |machine| machine.dies);
     let domain = scenario.machine.as_ref().map_or(1.0, |machine| machine.domain);
     let devices = scenario.accelerators() * dies;
-    let mut used = power::DeviceUtilization::serving(input, out, scenario.terms.clock_share);
+    let arithmetic = Arithmetic::of(input, out);
+    let mut used = power::DeviceUtilization::serving(input, out, &arithmetic, scenario.terms.clock_share);
     if let Some(seen) = simulated.and_then(|simulated| simulated.serving) {
         used = used.while_active(seen.busy);
     }
@@ -338,7 +339,7 @@ pub(super) fn described(
     let total = out.time.total().max(1e-12);
     let figures = Figures {
         tokens_per_sec: out.output_tokens_per_sec,
-        flop_utilization: at_work * Arithmetic::of(input, out).useful.clamp(0.0, 1.0),
+        flop_utilization: at_work * arithmetic.useful.clamp(0.0, 1.0),
         hbm_bw_util: at_work * used.memory,
         comm_compute_ratio: out.time.communication / total,
         step_time_ms: 0.0,

@@ -25,6 +25,7 @@ use atlas_config::Factors;
 use atlas_core::math;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::ServingInput;
+use atlas_perf::serving::arithmetic::Arithmetic;
 use atlas_perf::training::{TrainingInput, memoized};
 
 /// Minimum clock relative to the maximum: 210 of an H100's 1,980 MHz.
@@ -84,7 +85,8 @@ impl Throttle {
 pub fn serving(scenario: &Scenario, input: &ServingInput) -> Constants {
     let stated = scenario.efficiency.serving;
     let used = || {
-        DeviceUtilization::serving(input, &atlas_perf::serving::estimate(input, &Constants::with_factors(&stated)), 1.0)
+        let out = atlas_perf::serving::estimate(input, &Constants::with_factors(&stated));
+        DeviceUtilization::serving(input, &out, &Arithmetic::of(input, &out), 1.0)
     };
     Throttle::constants(Throttle::of(scenario, used), stated)
 }
@@ -268,7 +270,8 @@ mod tests {
                 false => {
                     let input = super::super::serving::input(&whole, &whole.base).unwrap();
                     let constants = Constants::with_factors(&whole.efficiency.serving);
-                    DeviceUtilization::serving(&input, &atlas_perf::serving::estimate(&input, &constants), 1.0)
+                    let out = atlas_perf::serving::estimate(&input, &constants);
+                    DeviceUtilization::serving(&input, &out, &Arithmetic::of(&input, &out), 1.0)
                 }
             };
             for watts in [250.0, 300.0, 350.0] {
