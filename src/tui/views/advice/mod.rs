@@ -67,8 +67,8 @@ enum Line {
 
 /// Returns the lines of one item of advice in the full view.
 fn lines(advice: &Advice, width: usize) -> Vec<Line> {
-    // The gain is at the end of the first line.
-    let head = wrap(&advice.text, width.saturating_sub(usize::from(GAIN)).max(8));
+    // The gain is at the end of the first line, after a space.
+    let head = wrap(&advice.text, width.saturating_sub(usize::from(GAIN) + 1).max(8));
     let line = |(nth, text)| if nth == 0 { Line::Head(text) } else { Line::More(text) };
     let fits = head.first().is_some_and(|words| figures_fit(words, advice, width));
     let mut lines: Vec<Line> = head.into_iter().enumerate().map(line).collect();
