@@ -10,6 +10,8 @@ pub mod library;
 pub mod profile;
 mod read_field;
 pub mod target;
+#[cfg(test)]
+mod testing;
 pub mod watch;
 pub mod workload;
 

@@ -218,9 +218,9 @@ impl Target {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::testing::decoded;
 
     #[test]
     fn a_network_without_bandwidth_is_an_error() {
@@ -230,10 +230,7 @@ mod tests {
                  memory_gb_per_accel: 80, network: {{ type: IB, Gbps_per_accel: {gbps} }}, \
                  cost: {{ hourly_usd: 40, energy_watts_node: 10200, pue: 1.2 }} }}"
             );
-            let (file, mut problems) = ("own.yaml".into(), Diagnostics::new());
-            let node = atlas_document::parse::parse(&file, &text, &mut problems).unwrap();
-            Target::decode(&file, &node, &mut problems);
-            problems.errors()
+            decoded(&text, Target::decode).1.errors()
         };
         assert_eq!(problems("400"), 0);
         assert!(problems("0") > 0 && problems("1e-300") > 0);

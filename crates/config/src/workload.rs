@@ -441,6 +441,7 @@ fn read_tuning(fields: &mut Fields<'_>) -> Tuning {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::testing::decoded;
 
     #[test]
     fn serving_engine_beside_other_software_has_no_effect() {
@@ -449,9 +450,8 @@ mod tests {
                 "{{ name: w, mode: inference, model: llama-3.1-8b, software: {software}, sequence: {{ prompt: 8, generate: 8 }}, \
                  serving: {{ engine: sglang }} }}"
             );
-            let (file, mut problems) = ("own.yaml".into(), Diagnostics::new());
-            let node = atlas_document::parse::parse(&file, &text, &mut problems).unwrap();
-            Workload::decode(&file, &node, &mut problems).unwrap();
+            let (found, problems) = decoded(&text, Workload::decode);
+            assert!(found.is_some());
             problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
         };
         assert_eq!(read("megatron-lm"), ["found sglang, which has no effect: the software is megatron-lm"]);
@@ -462,9 +462,8 @@ mod tests {
     fn pools_state_their_own_redundant_experts() {
         let text = "{ name: w, mode: inference, model: deepseek-v3, software: sglang, sequence: { prompt: 8, generate: 8 }, \
                     serving: { redundant_experts: 32, pools: { prefill: { workers: 1, redundant_experts: 64 } } } }";
-        let (file, mut problems) = ("own.yaml".into(), Diagnostics::new());
-        let node = atlas_document::parse::parse(&file, text, &mut problems).unwrap();
-        let serving = Workload::decode(&file, &node, &mut problems).unwrap().plan.serving;
+        let (found, problems) = decoded(text, Workload::decode);
+        let serving = found.unwrap().plan.serving;
         let copies = [serving.redundant_experts, serving.pools.prefill.redundant_experts];
         assert_eq!(copies.map(Option::unwrap).map(f64::from), [32.0, 64.0]);
         assert_eq!(problems.iter().count(), 0, "{problems}");

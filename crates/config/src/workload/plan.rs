@@ -124,8 +124,8 @@ fn optimizer(fields: &mut Fields<'_>) -> Option<Optimizer> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use crate::testing::decoded;
     use crate::workload::Workload;
-    use atlas_document::Diagnostics;
 
     /// Decodes a workload with these fields; returns its problems.
     fn problems(fields: &str) -> Vec<String> {
@@ -133,10 +133,8 @@ mod tests {
             "{{ name: w, mode: training, model: llama-3.1-8b, sequence: {{ prompt: 8 }}, \
              batch: {{ micro: 1, global: 8 }}, {fields} }}"
         );
-        let (file, mut problems) = ("own.yaml".into(), Diagnostics::new());
-        let node = atlas_document::parse::parse(&file, &text, &mut problems).unwrap();
-        let decoded = Workload::decode(&file, &node, &mut problems);
-        assert_eq!(decoded.is_none(), problems.errors() > 0);
+        let (found, problems) = decoded(&text, Workload::decode);
+        assert_eq!(found.is_none(), problems.errors() > 0);
         problems.iter().map(ToString::to_string).collect()
     }
 
