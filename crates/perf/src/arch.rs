@@ -236,17 +236,22 @@ impl Architecture {
 
     /// Layers that have an MLP, dense or a mixture of experts.
     pub fn mlp_layers(&self) -> f64 {
-        (self.layers * self.mlp_share).round()
+        self.layers_with(self.mlp_share)
     }
 
     /// Layers that have attention.
     pub fn attention_layers(&self) -> f64 {
-        (self.layers * self.attention_share).round()
+        self.layers_with(self.attention_share)
     }
 
     /// Layers that have the linear mixer.
     pub fn linear_layers(&self) -> f64 {
-        self.linear.map_or(0.0, |linear| (self.layers * linear.share).round())
+        self.linear.map_or(0.0, |linear| self.layers_with(linear.share))
+    }
+
+    /// Number of layers that are a share of all of them.
+    fn layers_with(&self, share: f64) -> f64 {
+        if share == 1.0 { f64::from(self.layers) } else { (self.layers * share).round() }
     }
 
     /// Whether some layers lack attention, an MLP, or both.

@@ -54,10 +54,13 @@ macro_rules! constant_set {
         pub struct $name { $( $(#[doc = $doc])* pub $field: f64, )* }
 
         impl Default for $name {
-            fn default() -> Self { $name { $( $field: $value, )* } }
+            fn default() -> Self { $name::SHIPPED }
         }
 
         impl $name {
+            /// The constants of this release.
+            pub const SHIPPED: $name = $name { $( $field: $value, )* };
+
             /// Starting point and prior of a fit: values from the literature or from counting, never from an earlier
             /// fit. Fixed constants keep their value.
             pub fn literature() -> $name {

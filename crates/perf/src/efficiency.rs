@@ -80,9 +80,6 @@ const AFFECTED: &[AffectedConstant] = affected! {
 };
 
 fn apply_factors(constants: &mut Constants, factors: &Factors) {
-    if *factors == Factors::default() {
-        return;
-    }
     let all = factors.all();
     for one in AFFECTED {
         let factor = all.get(one.factor).copied().unwrap_or(1.0);
@@ -99,7 +96,10 @@ impl Constants {
     /// The shipped constants with a target's efficiency factors applied.
     #[must_use]
     pub fn with_factors(factors: &Factors) -> Constants {
-        let mut constants = Constants::default();
+        if *factors == Factors::default() {
+            return Constants::SHIPPED;
+        }
+        let mut constants = Constants::SHIPPED;
         apply_factors(&mut constants, factors);
         constants
     }

@@ -58,6 +58,11 @@ impl Architecture {
     /// Parts of [`Architecture::flops_per_token`].
     #[must_use]
     pub fn token_flops(&self, seq: f64, target: f64, halved: bool) -> TokenFlops {
+        self.token_flops_with(self.matmul_params(), seq, target, halved)
+    }
+
+    /// As [`Architecture::token_flops`], with [`Architecture::matmul_params`] given, for callers that share it.
+    pub(crate) fn token_flops_with(&self, multiplied: f64, seq: f64, target: f64, halved: bool) -> TokenFlops {
         if let Some(network) = &self.convolutions {
             return TokenFlops { products: network.flops(), ..TokenFlops::default() };
         }
@@ -84,7 +89,7 @@ impl Architecture {
         let indexer = self.indexer.map_or(0.0, |x| 6.0 * indexing * x.heads * x.dim);
         let unused = (1.0 - self.head_share(seq)) * head_width;
         TokenFlops {
-            products: 6.0 * (self.matmul_params() - unused),
+            products: 6.0 * (multiplied - unused),
             attention: self.attention_layers() * (context * pair + indexer),
             mixers: self.linear.map_or(0.0, |linear| self.linear_layers() * linear.model_flops()),
             ..TokenFlops::default()

@@ -102,6 +102,9 @@ impl MemoryBreakdown {
 /// device, and the 16-bit gradients that the host's optimizer receives (arXiv 2101.06840, section 4).
 #[must_use]
 pub fn host_bytes(i: &TrainingInput) -> f64 {
+    if i.offload.optimizer <= 0.0 && i.offload.weights <= 0.0 {
+        return 0.0;
+    }
     let states = ModelStates::of(i, &LocalParams::of(i));
     let (o, parts) = (&i.offload, [states.dense, states.experts]);
     let sum = |part: fn(&Sharded, &TrainingInput) -> f64| parts.iter().map(|states| part(states, i)).sum::<f64>();

@@ -3,6 +3,7 @@
 
 use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::constants::Constants;
+use atlas_core::math::ceil_positive;
 
 /// Share of the peak matrix rate that the best large GEMMs sustain at the design power, since power limits the clock there
 /// (measured matmul rates in the catalog, 0.6 to 0.8 of the peak).
@@ -77,12 +78,12 @@ pub fn shape_efficiency(acc: &Accelerator, c: &Constants, g: &Gemm) -> f64 {
     let loop_share = g.k / (g.k + c.gemm_k_half);
     let tile_m = if g.m > 64.0 { 128.0 } else { 64.0 };
     let tile_n = 128.0;
-    let tiles_m = (g.m / tile_m).ceil().max(1.0);
-    let tiles_n = (g.n / tile_n).ceil().max(1.0);
+    let tiles_m = ceil_positive(g.m / tile_m).max(1.0);
+    let tiles_n = ceil_positive(g.n / tile_n).max(1.0);
     let filled = g.m * g.n / (tiles_m * tile_m * tiles_n * tile_n);
     let tiles = tiles_m * tiles_n * g.batch.max(1.0);
     let waves = tiles / acc.cores.max(1.0);
-    let full = waves / waves.ceil().max(1.0);
+    let full = waves / ceil_positive(waves).max(1.0);
     loop_share * filled.clamp(1e-3, 1.0) * (1.0 - c.wave_loss * (1.0 - full))
 }
 

@@ -1,5 +1,5 @@
 //! The work of encoding the images of a request or training sequence for a language model: sums over the layers of the
-//! image encoder, which are computed as those of any transformer ([`crate::ops::layer`]). The sums are computed once
+//! image encoder, which are computed as those of any transformer ([`crate::ops`]). The sums are computed once
 //! per scenario. Estimates of models without images only carry a `None`.
 
 /// How the images of one request or training sequence are encoded.

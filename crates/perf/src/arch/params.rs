@@ -92,12 +92,18 @@ impl Architecture {
             + encoder
     }
 
-    /// Number of weights.
-    pub fn params(&self) -> f64 {
+    /// All weights between the embedding and the output layer.
+    pub fn layer_params(&self) -> f64 {
         if let Some(network) = &self.convolutions {
             return network.params();
         }
-        self.dense_params() + self.moe_layers() * self.expert_params() + self.embedding_params() + self.hidden
+        self.dense_params() + self.moe_layers() * self.expert_params() + self.hidden
+    }
+
+    /// Number of weights.
+    pub fn params(&self) -> f64 {
+        let embedding = if self.convolutions.is_some() { 0.0 } else { self.embedding_params() };
+        self.layer_params() + embedding
     }
 
     /// Weights used per token, including embeddings and output layer.

@@ -237,7 +237,7 @@ pub fn gathered_layer(i: &TrainingInput) -> f64 {
     if i.persistent_sharding() != Sharding::Zero3 {
         return 0.0;
     }
-    let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(Count::ONE));
+    let layer = a.layer_params() / (a.depth() * i.tp * i.ep.max(Count::ONE));
     layer * i.gathered_bytes()
 }
 

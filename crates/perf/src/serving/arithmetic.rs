@@ -20,9 +20,16 @@ impl Arithmetic {
     /// Arithmetic of `input` at the request rate of `out`.
     #[must_use]
     pub fn of(input: &ServingInput, out: &ServingEstimate) -> Arithmetic {
+        Arithmetic::with_shape(input, out, &Shape::of(input, &input.decode_layout()))
+    }
+
+    /// As [`Arithmetic::of`], with the shape of a decode replica given, for callers that share it.
+    #[must_use]
+    pub fn with_shape(input: &ServingInput, out: &ServingEstimate, decode: &Shape) -> Arithmetic {
         let layouts = input.pools.map_or([input.layout; 2], |pools| [pools.prefill, pools.decode]);
-        let prompts = OneRank::of(input, &layouts[0]);
-        let outputs = if input.pools.is_some() { OneRank::of(input, &layouts[1]) } else { prompts };
+        let outputs = OneRank::of(input, &layouts[1], decode);
+        let prefill = input.pools.map(|pools| Shape::of(input, &pools.prefill));
+        let prompts = prefill.as_ref().map_or(outputs, |shape| OneRank::of(input, &layouts[0], shape));
         let (prompt, tokens) = match input.load {
             Load::DecodeOnly { .. } => (0.0, input.osl.max(1.0)),
             // The first token is sampled from the prompt.
@@ -50,8 +57,8 @@ impl Arithmetic {
 
 /// Seconds of arithmetic at the peak rates, mean over the ranks of a replica.
 #[derive(Debug, Clone, Copy)]
-struct OneRank {
-    shape: Shape,
+struct OneRank<'a> {
+    shape: &'a Shape,
     /// Linear layers, per token.
     token: f64,
     /// Output layer, per sampled token.
@@ -66,10 +73,9 @@ struct OneRank {
     images: f64,
 }
 
-impl OneRank {
-    fn of(input: &ServingInput, layout: &Layout) -> OneRank {
+impl<'a> OneRank<'a> {
+    fn of(input: &ServingInput, layout: &Layout, shape: &'a Shape) -> Self {
         let (acc, f) = (&input.accelerator, &input.formats);
-        let shape = Shape::new(&input.arch, f, layout);
         let [dense, expert, wide] = [f.dense, f.expert, Precision::Bf16].map(|format| 1.0 / acc.peak(format));
         // Only one of the attention groups computes a request, except for its experts.
         let groups = f64::from(layout.attention_dp.max(Count::ONE));
@@ -101,7 +107,8 @@ impl OneRank {
     /// A drafted token.
     fn draft_seconds(&self, input: &ServingInput, layout: &Layout) -> f64 {
         if let Some(draft) = input.of_draft_model(layout) {
-            let rank = OneRank::of(&draft, &draft.layout);
+            let shape = Shape::of(&draft, &draft.layout);
+            let rank = OneRank::of(&draft, &draft.layout, &shape);
             // Its pipeline has one stage.
             return rank.output_seconds(&draft) / layout.pp.max(Count::ONE);
         }

@@ -410,6 +410,12 @@ impl Layout {
 }
 
 impl ServingInput {
+    /// Layout of the replicas that decode.
+    #[must_use]
+    pub fn decode_layout(&self) -> Layout {
+        self.pools.map_or(self.layout, |pools| pools.decode)
+    }
+
     /// Number of tokens that a graph computes for a sequence of `length` tokens: `length`, or the next power of two if
     /// graphs are compiled for fixed shapes, where lengths are bucketed (AWS Neuron documentation, bucketing).
     #[must_use]

@@ -151,13 +151,17 @@ impl ServingEstimate {
 
 /// Estimates a scenario.
 pub fn estimate(input: &ServingInput, c: &Constants) -> ServingEstimate {
-    let input = &input.bounded();
+    let mut input = input.bounded();
     // A prefill ends with its first token.
-    let osl = if matches!(input.load, Load::PrefillOnly { .. }) { 1.0 } else { input.osl };
-    let input = &ServingInput { osl, ..*input };
-    speculative::with_batch_limit(&input.speculation, |speculation| {
-        reuse::estimate_with_prefix_cache(&ServingInput { speculation, ..*input }, c, estimate_in_bounds)
-    })
+    if matches!(input.load, Load::PrefillOnly { .. }) {
+        input.osl = 1.0;
+    }
+    let drafting = reuse::estimate_with_prefix_cache(&input, c, estimate_in_bounds);
+    if !input.speculation.exceeds_batch_limit(drafting.batch) {
+        return drafting;
+    }
+    input.speculation = Speculation::default();
+    reuse::estimate_with_prefix_cache(&input, c, estimate_in_bounds)
 }
 
 /// Estimates a scenario whose values are within bounds.

@@ -1,7 +1,6 @@
 //! Speculative decoding: tokens per step and the cost of drafting (Leviathan et al., arXiv 2211.17192, eq. 1). The
 //! acceptance probability may fall from position to position.
 
-use super::ServingEstimate;
 use super::input::Speculation;
 use atlas_core::math;
 
@@ -46,14 +45,12 @@ pub fn accepted_drafts(s: &Speculation, u: f64) -> u32 {
     count
 }
 
-/// The estimate of a deployment that does not draft in large batches: with drafting if its batch is then at most
-/// `max_batch`, else without.
-pub fn with_batch_limit(s: &Speculation, estimate: impl Fn(Speculation) -> ServingEstimate) -> ServingEstimate {
-    let drafting = estimate(*s);
-    if s.tokens > 0.0 && s.max_batch.is_some_and(|most| drafting.batch > most) {
-        return estimate(Speculation::default());
+impl Speculation {
+    /// Whether a deployment whose batch is `batch` when it drafts does not draft, since the batch is too large.
+    #[must_use]
+    pub fn exceeds_batch_limit(&self, batch: f64) -> bool {
+        self.tokens > 0.0 && self.max_batch.is_some_and(|most| batch > most)
     }
-    drafting
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{Plan, TrainingInput};
 use crate::ops;
-use crate::ops::{OpList, Slice};
+use crate::ops::{OpSink, Slice};
 
 /// Kind of block.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,16 +34,15 @@ pub struct Block {
 }
 
 impl Block {
-    /// Forward operators on one accelerator.
-    #[must_use]
-    pub fn operators(&self, i: &TrainingInput) -> OpList {
+    /// Passes the forward operators of one accelerator to `sink`.
+    pub fn operators(&self, i: &TrainingInput, sink: &mut impl OpSink) {
         let (a, s) = (&i.arch, &self.slice);
         match self.kind {
-            BlockKind::Attention => ops::attention(a, s),
-            BlockKind::CrossAttention { keys } => ops::cross_attention(a, s, keys),
-            BlockKind::Linear => ops::linear(a, s),
-            BlockKind::Mlp => ops::mlp(a, s),
-            BlockKind::Mixture => ops::mixture(a, s),
+            BlockKind::Attention => ops::attention(sink, a, s),
+            BlockKind::CrossAttention { keys } => ops::cross_attention(sink, a, s, keys),
+            BlockKind::Linear => ops::linear(sink, a, s),
+            BlockKind::Mlp => ops::mlp(sink, a, s),
+            BlockKind::Mixture => ops::mixture(sink, a, s),
         }
     }
 
@@ -86,15 +85,22 @@ pub fn blocks(i: &TrainingInput) -> impl Iterator<Item = Block> {
     let crossing = if a.encoder_layers > 0.0 { f64::from(a.layers) } else { 0.0 };
     let (depth, moe) = (a.depth().max(1.0), a.moe_layers());
     [
-        (BlockKind::Attention, f64::from(a.encoder_layers), encoder),
-        (BlockKind::Mlp, f64::from(a.encoder_layers), encoder),
-        (cross, crossing, Slice { context: i.seq, ..decoder }),
-        (BlockKind::Attention, a.attention_layers(), decoder),
-        (BlockKind::Linear, a.linear_layers(), decoder),
-        (BlockKind::Mlp, a.mlp_layers() - moe, decoder),
-        (BlockKind::Mixture, moe, decoder),
+        (BlockKind::Attention, f64::from(a.encoder_layers), true),
+        (BlockKind::Mlp, f64::from(a.encoder_layers), true),
+        (cross, crossing, false),
+        (BlockKind::Attention, a.attention_layers(), false),
+        (BlockKind::Linear, a.linear_layers(), false),
+        (BlockKind::Mlp, a.mlp_layers() - moe, false),
+        (BlockKind::Mixture, moe, false),
     ]
     .into_iter()
     .filter(|(_, layers, _)| *layers > 0.0)
-    .map(move |(kind, layers, slice)| Block { kind, share: layers / depth, slice })
+    .map(move |(kind, layers, encodes)| {
+        let slice = match kind {
+            BlockKind::CrossAttention { .. } => Slice { context: i.seq, ..decoder },
+            _ if encodes => encoder,
+            _ => decoder,
+        };
+        Block { kind, share: layers / depth, slice }
+    })
 }

@@ -19,7 +19,9 @@ use atlas_core::count::Count;
 #[must_use]
 pub fn image_work(encoder: &Architecture, of: &EncoderInput, trained: bool) -> Images {
     let slice = Slice { tokens: of.patches, context: encoder.mean_context(of.patches), ..Slice::default() };
-    let list = ops::layer(encoder, &slice, false);
+    let mut layer = Vec::new();
+    ops::attention(&mut layer, encoder, &slice);
+    ops::mlp(&mut layer, encoder, &slice);
     let layers = f64::from(encoder.layers);
     let mut sums = Images {
         tokens: of.pieces * of.tokens,
@@ -32,7 +34,7 @@ pub fn image_work(encoder: &Architecture, of: &EncoderInput, trained: bool) -> I
         attention_flops: 0.0,
         attention_bytes: 0.0,
         traffic: 0.0,
-        kernels: layers * list.kernels(),
+        kernels: layers * layer.iter().map(|op| op.kernels).sum::<f64>(),
         pieces: of.pieces,
         layers,
         hidden: f64::from(encoder.hidden),
@@ -43,7 +45,7 @@ pub fn image_work(encoder: &Architecture, of: &EncoderInput, trained: bool) -> I
         trained,
     };
     let times = of.pieces * layers;
-    for op in list.iter() {
+    for op in layer {
         match op.work {
             Work::Gemm(g) => sums.product_flops += times * g.flops(),
             Work::Attention { flops, bytes } => {

@@ -7,7 +7,7 @@ use crate::accelerator::Precision;
 use crate::arch::Attention;
 use crate::constants::Constants;
 use crate::ops;
-use crate::ops::{Op, OpList, OpName, Work};
+use crate::ops::{Op, OpName, OpSink, Work};
 use crate::roofline;
 use crate::roofline::{FusedAttention, Gemm};
 use atlas_core::count::Count;
@@ -290,22 +290,19 @@ fn recomputed(i: &TrainingInput, plan: Plan, op: &Op, precision: Precision) -> f
     plan.full_share + (1.0 - plan.full_share) * partly
 }
 
-/// Sums the operators of `list` under the recomputation plan.
-pub fn layer_time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
-    record_operators(i, c, list, precision, plan, &mut ())
-}
-
-/// As [`layer_time`], and passes each operator to `sink`.
-fn record_operators(
-    i: &TrainingInput,
-    c: &Constants,
-    list: &OpList,
+/// Time of operators in `precision` under a recomputation plan. Passes each operator to `operators`.
+struct Recorder<'a, S> {
+    input: &'a TrainingInput,
+    constants: &'a Constants,
     precision: Precision,
     plan: Plan,
-    sink: &mut impl OperatorSink,
-) -> LayerTime {
-    let mut sum = LayerTime::default();
-    for op in list.iter() {
+    operators: &'a mut S,
+    sum: LayerTime,
+}
+
+impl<S: OperatorSink> OpSink for Recorder<'_, S> {
+    fn push(&mut self, op: Op) {
+        let &mut Recorder { input: i, constants: c, precision, plan, ref mut operators, ref mut sum } = self;
         let (pair, class) = match op.work {
             Work::Gemm(g) => {
                 let p = if op.name == OpName::Router { attention_precision(i) } else { precision };
@@ -330,9 +327,9 @@ fn record_operators(
             }
         };
         let gap = op.kernels * c.kernel_gap;
-        let again = recomputed(i, plan, op, precision);
+        let again = recomputed(i, plan, &op, precision);
         let time = OperatorTime {
-            op: *op,
+            op,
             class,
             forward: pair.forward,
             backward: pair.backward,
@@ -346,16 +343,33 @@ fn record_operators(
         };
         *slot += time.passes();
         sum.recompute += time.recomputed;
-        sink.operator(time);
+        operators.operator(time);
         sum.forward += pair.forward + gap;
         sum.weights += pair.weights;
         sum.recompute_flops += again * op.flops();
         // The host waits for the routing in the forward pass, and again where that is recomputed.
         let waits = op.name == OpName::Dispatch && i.software.synchronous_routing;
         let waiting = if waits { c.routing_issue * (1.0 + again) } else { 0.0 };
-        sum.kernels += host_launch_share(i, c, op) * (op.kernels * (3.0 + again) + waiting);
+        sum.kernels += host_launch_share(i, c, &op) * (op.kernels * (3.0 + again) + waiting);
     }
-    sum
+}
+
+/// Time of one operator under a recomputation plan.
+pub fn operator_time(i: &TrainingInput, c: &Constants, op: Op, precision: Precision, plan: Plan) -> LayerTime {
+    record(i, c, (precision, plan), &mut (), |recorder| recorder.push(op))
+}
+
+/// Time of the operators that `push` passes to the recorder. The recorder passes them on to `operators`.
+fn record<S: OperatorSink>(
+    input: &TrainingInput,
+    constants: &Constants,
+    (precision, plan): (Precision, Plan),
+    operators: &mut S,
+    push: impl FnOnce(&mut Recorder<'_, S>),
+) -> LayerTime {
+    let mut recorder = Recorder { input, constants, precision, plan, operators, sum: LayerTime::default() };
+    push(&mut recorder);
+    recorder.sum
 }
 
 /// Share of an operator's kernels that the host launches.
@@ -369,7 +383,7 @@ pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mu
     let mut sum = LayerTime::default();
     for block in blocks(i) {
         sink.share(block.share);
-        let time = record_operators(i, c, &block.operators(i), i.precision, plan, sink);
+        let time = record(i, c, (i.precision, plan), sink, |recorder| block.operators(i, recorder));
         sum = sum.plus(&time.scaled(block.share));
     }
     sum
@@ -378,8 +392,9 @@ pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mu
 /// Time of output layer and loss: never recomputed, and in the format of [`attention_precision`].
 pub(super) fn head(i: &TrainingInput, c: &Constants, sink: &mut impl OperatorSink) -> LayerTime {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
-    let list = ops::head(&i.arch, tokens, f64::from(i.tp), i.element_bytes());
-    record_operators(i, c, &list, attention_precision(i), Plan::NONE, sink)
+    record(i, c, (attention_precision(i), Plan::NONE), sink, |recorder| {
+        ops::head(recorder, &i.arch, tokens, f64::from(i.tp), i.element_bytes());
+    })
 }
 
 /// Operators of the mean layer, and of the output layer. `None` for convolutional networks, which are not made of

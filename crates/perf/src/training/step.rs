@@ -3,7 +3,7 @@
 use super::layer::LayerTime;
 use super::pipeline::{self, Pass, PipelineTimes};
 use super::stages::stage_layers;
-use super::terms::token_flops;
+use super::terms::whole_and_masked_flops;
 use super::{
     MicroBatch, Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, convolution, images,
     layer, optimizer,
@@ -222,8 +222,8 @@ impl Passes {
             Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
             None => (layer::mean_layer(i, c, plan, &mut ()), layer::head(i, c, &mut ())),
         };
-        let flops = |halved| token_flops(i, halved).total();
-        Passes { layer, head, flops: flops(false), causal_flops: flops(true) }
+        let [flops, causal_flops] = whole_and_masked_flops(i);
+        Passes { layer, head, flops, causal_flops }
     }
 }
 

@@ -140,7 +140,7 @@ fn divisions(i: &TrainingInput) -> Result<(), Unsupported> {
         (true, true) if halves => (i.cp * i.tp.max(Count::new(2)), "cp x tp with sp"),
         (true, true) => (i.cp * i.tp, "cp x tp with sp"),
     };
-    if i.arch.patch.is_none() && i.seq % chunks != 0.0 {
+    if i.arch.patch.is_none() && chunks > 1.0 && i.seq % chunks != 0.0 {
         return Err(Unsupported::IndivisibleSequence { tokens: i.seq, parts: chunks, of });
     }
     // Megatron-Core (parallel_state.py) asserts that the world size is divisible by etp × ep × pp.

@@ -109,11 +109,21 @@ pub struct MicroBatch {
 /// Model FLOPs per token of a training run. If `halved`, attention counts only what causal masks and windows leave.
 #[must_use]
 pub fn token_flops(i: &TrainingInput, halved: bool) -> TokenFlops {
+    token_flops_with(i, i.arch.matmul_params(), halved)
+}
+
+/// Model FLOPs of one token: those of the whole attention, and those of what masks and windows leave of it.
+pub(super) fn whole_and_masked_flops(i: &TrainingInput) -> [f64; 2] {
+    let multiplied = i.arch.matmul_params();
+    [false, true].map(|halved| token_flops_with(i, multiplied, halved).total())
+}
+
+fn token_flops_with(i: &TrainingInput, multiplied: f64, halved: bool) -> TokenFlops {
     // Gradients of weights are a third of the GEMM FLOPs. Those are the FLOPs of a sequence so short that attention is
     // negligible.
     let frozen = (1.0 - i.trained).max(0.0) / 3.0;
     let without = if frozen > 0.0 { frozen * i.arch.flops_per_token(1.0, 1.0, true) } else { 0.0 };
-    let plain = i.arch.token_flops(i.seq, i.target(), halved);
+    let plain = i.arch.token_flops_with(multiplied, i.seq, i.target(), halved);
     // Each multi-token-prediction layer consists of a mean layer, the output layer, and a projection in front.
     let output = 6.0 * i.arch.hidden * i.arch.head_width() * i.arch.head_share(i.seq);
     let layer = (plain.total() - output).max(0.0) / i.arch.depth().max(1.0);

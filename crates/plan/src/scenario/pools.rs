@@ -38,11 +38,16 @@ impl Phase {
     /// `None` if all replicas do both, or the model does not generate.
     #[must_use]
     pub fn pools(&self) -> Option<Pools> {
+        let workers = self.prefill_workers();
+        let stated = self.plan.serving.prefill_accelerators.filter(|_| self.generates);
+        if workers.is_none() && stated.is_none() {
+            return None;
+        }
         let (prefill, decode) = (self.prefill_layout(), self.decode_layout());
-        if self.prefill_workers().is_some() {
+        if workers.is_some() {
             return Some(Pools { prefill, decode });
         }
-        let stated = self.plan.serving.prefill_accelerators.filter(|_| self.generates).unwrap_or(Count::ZERO);
+        let stated = stated.unwrap_or(Count::ZERO);
         let workers = (stated / prefill.replica()).floor();
         let rest = (decode.dp - workers * prefill.replica() / decode.replica()).floor();
         (workers >= 1.0 && rest >= 1.0).then_some(Pools {

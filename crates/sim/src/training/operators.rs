@@ -6,7 +6,7 @@
 use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
 use atlas_perf::ops;
-use atlas_perf::ops::{Op, OpList, OpName, Work};
+use atlas_perf::ops::{Op, OpName, Work};
 use atlas_perf::training::pipeline::Pass;
 use atlas_perf::training::{self, Plan, Recompute, TimeBreakdown, TrainingInput, comm, layer};
 
@@ -64,13 +64,15 @@ pub struct Block {
 #[must_use]
 pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
     let fabric = comm::fabric(i, c);
-    let block = |block: training::Block| Block {
-        share: block.share,
-        tensor: block.share * comm::reduction(i, &fabric, &block),
-        recomputed: block.recomputed(plan),
-        operators: (block.operators(i).iter())
-            .map(|op| timed(i, c, op, i.precision, plan).scaled(block.share))
-            .collect(),
+    let block = |block: training::Block| {
+        let mut ops = Vec::new();
+        block.operators(i, &mut ops);
+        Block {
+            share: block.share,
+            tensor: block.share * comm::reduction(i, &fabric, &block),
+            recomputed: block.recomputed(plan),
+            operators: ops.iter().map(|op| timed(i, c, op, i.precision, plan).scaled(block.share)).collect(),
+        }
     };
     training::blocks(i).map(block).collect()
 }
@@ -79,7 +81,8 @@ pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
 #[must_use]
 pub fn head(i: &TrainingInput, c: &Constants) -> Vec<Operator> {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
-    let list = ops::head(&i.arch, tokens, f64::from(i.tp), i.element_bytes());
+    let mut list = Vec::new();
+    ops::head(&mut list, &i.arch, tokens, f64::from(i.tp), i.element_bytes());
     list.iter().map(|op| timed(i, c, op, layer::attention_precision(i), Plan::of(Recompute::None))).collect()
 }
 
@@ -115,20 +118,15 @@ pub fn convolutions(t: &TimeBreakdown, trained: f64, backward: f64) -> Vec<Opera
 /// variant: the forward pass from full recomputation, the weight gradients from the difference to a variant that trains
 /// nothing.
 fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: Plan) -> Operator {
-    let list = |name| {
-        let mut list = OpList::default();
-        list.push(name, op.work, op.kernels);
-        list
-    };
-    let own = list(op.name);
-    let whole = layer::layer_time(i, c, &own, precision, plan);
-    let forward = layer::layer_time(i, c, &own, precision, Plan::of(Recompute::Full)).recompute;
+    let whole = layer::operator_time(i, c, *op, precision, plan);
+    let forward = layer::operator_time(i, c, *op, precision, Plan::of(Recompute::Full)).recompute;
     let weights = match op.work {
         Work::Gemm(_) => {
             // Use the name of an operator without an adapter.
-            let bare = list(if op.name == OpName::Router { OpName::Router } else { OpName::Logits });
+            let bare = Op { name: if op.name == OpName::Router { OpName::Router } else { OpName::Logits }, ..*op };
             let none = TrainingInput { trained: 0.0, ..*i };
-            let seconds = |i: &TrainingInput| layer::layer_time(i, c, &bare, precision, Plan::of(Recompute::None)).gemm;
+            let seconds =
+                |i: &TrainingInput| layer::operator_time(i, c, bare, precision, Plan::of(Recompute::None)).gemm;
             (seconds(i) - seconds(&none)).max(0.0)
         }
         _ => 0.0,

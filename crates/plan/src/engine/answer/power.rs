@@ -128,8 +128,9 @@ pub fn traffic(clock: f64) -> f64 {
 /// and voltage, the energy per operation only on voltage.
 #[must_use]
 pub fn device(tdp_w: f64, used: &DeviceUtilization, clock: f64) -> f64 {
-    let running = ACTIVE_SHARE * used.active * math::powf(clock, FREQUENCY_EXPONENT);
-    let arithmetic = COMPUTE_SHARE * used.compute * math::powf(clock, FREQUENCY_EXPONENT - 1.0);
+    let relative = |exponent| if clock == 1.0 { 1.0 } else { math::powf(clock, exponent) };
+    let running = ACTIVE_SHARE * used.active * relative(FREQUENCY_EXPONENT);
+    let arithmetic = COMPUTE_SHARE * used.compute * relative(FREQUENCY_EXPONENT - 1.0);
     let dynamic = running + arithmetic + MEMORY_SHARE * used.memory;
     tdp_w * (IDLE_SHARE + dynamic).min(1.0)
 }

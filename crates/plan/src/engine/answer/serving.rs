@@ -259,7 +259,7 @@ pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(ServingInput, Const
 /// KV cache capacity of a replica; of a decode replica if prefill is disaggregated.
 #[must_use]
 pub fn kv_capacity(input: &ServingInput, c: &Constants) -> kv::Capacity {
-    capacity_of(input, &input.pools.map_or(input.layout, |pools| pools.decode), c)
+    capacity_of(input, &input.decode_layout(), c)
 }
 
 /// KV cache capacity of a replica of `layout`.
@@ -288,7 +288,8 @@ pub(super) fn described(
     let dies = scenario.machine.as_ref().map_or(1.0, |machine| machine.dies);
     let domain = scenario.machine.as_ref().map_or(1.0, |machine| machine.domain);
     let devices = scenario.accelerators() * dies;
-    let arithmetic = Arithmetic::of(input, out);
+    let decode = Shape::of(input, &input.decode_layout());
+    let arithmetic = Arithmetic::with_shape(input, out, &decode);
     let mut used = power::DeviceUtilization::serving(input, out, &arithmetic, scenario.terms.clock_share);
     if let Some(seen) = simulated.and_then(|simulated| simulated.serving) {
         used = used.while_active(seen.busy);
@@ -308,7 +309,7 @@ pub(super) fn described(
     let first = &out.first_token;
     let release = Release::assumed_if(scenario.active_software.release_assumed());
     let factors = |f: interval::Factors| Interval { low: f.low, high: f.high };
-    let memory = memory(input, out, constants);
+    let memory = memory(input, out, &kv::capacity(input, &input.decode_layout(), &decode, constants), constants);
     let power = power::node(scenario, &used, at_work);
     let detail = Detail {
         time: Breakdown::of(&step::StepTime::PARTS, out.time.values()),
@@ -360,8 +361,8 @@ pub(super) fn described(
 /// Memory use of a device: weights, KV cache of running sequences, engine reserve. A paging engine allocates its whole
 /// share of memory at start. The point estimate counts what the load uses of it; the upper bound assumes that every
 /// sequence has its full length, and at least one must fit.
-fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryUse {
-    let decode = memory_of_pool(input, &kv_capacity(input, c), out);
+fn memory(input: &ServingInput, out: &ServingEstimate, decode: &kv::Capacity, c: &Constants) -> MemoryUse {
+    let decode = memory_of_pool(input, decode, out);
     // A replica of the prefill pool holds at least one prompt.
     let prefill = input.pools.map(|pools| {
         let prompts = ServingInput { osl: 1.0, ..*input };
