@@ -16,6 +16,25 @@ pub enum Topology {
     Dragonfly,
 }
 
+/// How the accelerators of a node reach each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum LinkPath {
+    /// Over links of their own: NVLink, Infinity Fabric, ICI, Ethernet ports.
+    #[default]
+    Direct,
+    /// Through the I/O bus of the host: PCIe, Thunderbolt, USB.
+    Host,
+}
+
+impl LinkPath {
+    /// The path of a link that a datasheet or target calls `name`.
+    #[must_use]
+    pub fn named(name: &str) -> LinkPath {
+        let starts = |bus: &&str| name.get(..bus.len()).is_some_and(|start| start.eq_ignore_ascii_case(bus));
+        if ["PCI", "Thunderbolt", "USB"].iter().any(starts) { LinkPath::Host } else { LinkPath::Direct }
+    }
+}
+
 /// Ports of a leaf switch: 64 at 400 Gb/s (NVIDIA QM9700; the reference architecture of DGX SuperPOD H100 connects 32
 /// nodes with eight of them).
 const LEAF_PORTS: f64 = 64.0;
@@ -186,5 +205,15 @@ mod tests {
         let of = network(Topology::Dragonfly, 1.0);
         assert_eq!((of.nodes_without_oversubscription(), of.ring_share(1.0), of.ring_share(64.0)), (64.0, 1.0, 0.5));
         assert_eq!(of.exchange_share(4096.0, 1.0), 1.0);
+    }
+
+    #[test]
+    fn links_named_after_a_bus_of_the_host_pass_through_it() {
+        for name in ["PCIe", "pcie 5.0 x16", "PCI Express", "Thunderbolt 5", "USB4"] {
+            assert_eq!(LinkPath::named(name), LinkPath::Host, "{name}");
+        }
+        for name in ["NVLink 3 bridge", "NeuronLink-v4 (PCIe switched)", "Ethernet (chip to chip)", "", "ICI"] {
+            assert_eq!(LinkPath::named(name), LinkPath::Direct, "{name}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! One accelerator as its datasheet describes it, in SI units (FLOP/s, bytes, bytes/s, W).
 
 use crate::constants::Constants;
-use atlas_core::network::Network;
+use atlas_core::network::{LinkPath, Network};
 use atlas_core::plan::Format;
 
 /// Numeric format of the operands of a matrix multiplication.
@@ -162,6 +162,13 @@ pub struct Bridge {
     pub bw: f64,
 }
 
+impl Bridge {
+    /// Bandwidth that large collectives reach, bytes/s, one way.
+    pub fn effective_bw(&self, c: &Constants) -> f64 {
+        (self.bw * c.link_fraction).max(1e6)
+    }
+}
+
 /// One accelerator. FLOP rates are dense; link bandwidths are one-way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Accelerator {
@@ -181,6 +188,8 @@ pub struct Accelerator {
     pub tdp_w: Option<f64>,
     /// Scale-up bandwidth per accelerator, bytes/s, one way.
     pub link_bw: f64,
+    /// Whether these links pass through the host. A bridge never does.
+    pub link_path: LinkPath,
     /// Number of accelerators in the scale-up domain.
     pub domain: f64,
     /// Bridges, if they are faster than the fabric of the node.
@@ -212,6 +221,7 @@ impl Default for Accelerator {
             cores: 108.0,
             tdp_w: Some(400.0),
             link_bw: 300e9,
+            link_path: LinkPath::Direct,
             domain: 8.0,
             bridge: None,
             switched: true,
@@ -229,10 +239,9 @@ pub(crate) fn mesh_share(peers: Option<f64>, ranks: f64) -> f64 {
 }
 
 impl Accelerator {
-    /// Whether a link of `bw` bytes/s, one way, passes through the host's PCIe tree: assumed of links slower than 70
-    /// GB/s, except for those of rings and tori (Trainium, TPU).
-    pub fn over_pcie(&self, bw: f64) -> bool {
-        bw < 70e9 && !matches!(self.generation, Generation::Trainium | Generation::Tpu)
+    /// Whether scale-up traffic passes through the host's PCIe tree.
+    pub fn over_pcie(&self) -> bool {
+        self.link_path == LinkPath::Host
     }
 
     /// Share of the scale-up bandwidth that a group of `ranks` neighbors can use; in a mesh, links to others are idle.
@@ -240,22 +249,25 @@ impl Accelerator {
         mesh_share(self.mesh_peers, ranks)
     }
 
-    /// Bandwidth that large collectives reach on a scale-up link of `bw` bytes/s, one way.
-    pub fn effective_link_bw(&self, bw: f64, c: &Constants) -> f64 {
-        (bw * if self.over_pcie(bw) { c.pcie_fraction } else { c.link_fraction }).max(1e6)
+    /// Bandwidth that large collectives reach on the scale-up links, bytes/s, one way.
+    pub fn effective_link_bw(&self, c: &Constants) -> f64 {
+        (self.link_bw * if self.over_pcie() { c.pcie_fraction } else { c.link_fraction }).max(1e6)
+    }
+
+    /// The format whose units multiply `precision`: itself, or the next wider format that the device supports.
+    pub fn units(&self, precision: Precision) -> Precision {
+        let mut at = precision;
+        while !self.supports(at) {
+            let Some(wider) = at.wider() else { return precision };
+            at = wider;
+        }
+        at
     }
 
     /// Dense FLOP/s in `precision`, or in the next wider format that the device supports.
     pub fn peak(&self, precision: Precision) -> f64 {
-        let mut at = Some(precision);
-        while let Some(p) = at {
-            let rate = self.flops.get(p as usize).copied().unwrap_or(0.0);
-            if rate > 0.0 {
-                return rate;
-            }
-            at = p.wider();
-        }
-        1.0
+        let rate = self.flops.get(self.units(precision) as usize).copied().unwrap_or(0.0);
+        if rate > 0.0 { rate } else { 1.0 }
     }
 
     /// Device memory available to software, bytes. Datasheets state GB for memory that is sized in GiB (an "80 GB" A100

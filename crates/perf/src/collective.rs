@@ -44,7 +44,7 @@ impl Fabric {
     /// non-blocking), which reduces the bandwidth beyond a leaf.
     pub fn new(acc: &Accelerator, c: &Constants, oversubscription: f64) -> Self {
         Fabric {
-            link_bw: acc.effective_link_bw(acc.link_bw, c),
+            link_bw: acc.effective_link_bw(c),
             link_latency: c.link_latency,
             nic_bw: (acc.nic_bw * c.nic_fraction).max(1e6),
             nic_latency: c.nic_latency,
@@ -54,12 +54,12 @@ impl Fabric {
             network: Network { oversubscription, ..acc.network },
             pair_share: match acc.mesh_peers {
                 Some(peers) => 1.0 / peers.max(1.0),
-                None if acc.switched || acc.over_pcie(acc.link_bw) => 1.0,
+                None if acc.switched || acc.over_pcie() => 1.0,
                 None => 1.0 / (acc.domain - 1.0).max(1.0),
             },
             mesh_peers: acc.mesh_peers,
             ring_gathers: acc.generation.uses_nccl(),
-            bridge: acc.bridge.map(|bridge| Bridge { bw: acc.effective_link_bw(bridge.bw, c), ..bridge }),
+            bridge: acc.bridge.map(|bridge| Bridge { bw: bridge.effective_bw(c), ..bridge }),
         }
     }
 
@@ -244,7 +244,7 @@ pub fn point_to_point(f: &Fabric, bytes: f64, inside: bool) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use atlas_core::network::Topology;
+    use atlas_core::network::{LinkPath, Topology};
 
     fn fabric() -> Fabric {
         Fabric::new(&Accelerator::default(), &Constants::default(), 1.0)
@@ -319,9 +319,20 @@ mod tests {
     }
 
     #[test]
+    fn faster_links_through_the_host_slow_no_transfer() {
+        let seconds = |link_bw| {
+            let card = Accelerator { link_bw, link_path: LinkPath::Host, switched: false, ..Accelerator::default() };
+            point_to_point(&Fabric::new(&card, &Constants::default(), 1.0), 1e8, true)
+        };
+        let rates = [30e9, 63e9, 69e9, 71e9, 90e9, 128e9].map(seconds);
+        assert!(rates.windows(2).all(|pair| pair[1] < pair[0]), "{rates:?}");
+    }
+
+    #[test]
     fn all_reduce_beyond_the_bridge_uses_the_slower_node_fabric() {
         let card = Accelerator {
             link_bw: 32e9,
+            link_path: LinkPath::Host,
             bridge: Some(Bridge { ranks: 2.0, bw: 300e9 }),
             switched: false,
             ..Accelerator::default()

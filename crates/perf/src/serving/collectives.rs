@@ -44,7 +44,7 @@ impl Links {
         if ranks > inside {
             // The vector leaves the domain through the NICs of all of its ranks, each of which carries a part.
             let through = inside * reduce.bw * acc.network.ring_share(1.0);
-            reduce.bw = through.min(acc.effective_link_bw(acc.link_bw, c));
+            reduce.bw = through.min(acc.effective_link_bw(c));
         } else if input.in_switch_reduction && collective::reduces_in_switch(acc) {
             reduce.bw *= collective::in_switch_gain(c.in_switch_gain, ranks);
         }

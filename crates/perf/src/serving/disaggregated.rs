@@ -17,7 +17,7 @@ pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64
     let acc = &input.accelerator;
     let together = pools.prefill.accelerators() + pools.decode.accelerators() <= acc.domain.max(1.0);
     if input.scale_up_kv_transfer && together {
-        return (acc.effective_link_bw(acc.link_bw, c), c.link_latency);
+        return (acc.effective_link_bw(c), c.link_latency);
     }
     ((acc.nic_bw * acc.network.any_node_share() * c.nic_fraction).max(1e6), c.nic_latency)
 }

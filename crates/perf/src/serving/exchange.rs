@@ -36,7 +36,7 @@ impl Exchange {
         let ranks = layout.tp * layout.attention_dp;
         let inside = acc.domain.clamp(1.0, ranks.max(1.0));
         let domains = ranks / inside;
-        let (near, far) = (acc.effective_link_bw(acc.link_bw, c), (acc.nic_bw * c.nic_fraction).max(1e6));
+        let (near, far) = (acc.effective_link_bw(c), (acc.nic_bw * c.nic_fraction).max(1e6));
         let far = far * acc.network.exchange_share(domains, 1.0);
         // Tensor-parallel ranks share the copies of a token.
         let experts = shape.top_k.min(ranks).max(1.0);

@@ -19,16 +19,16 @@ impl Fabric {
             return Fabric { latency, bw: (acc.nic_bw * c.nic_fraction).max(1e6) };
         }
         let bridge = acc.bridge.filter(|bridge| ranks <= bridge.ranks);
-        let link_bw = bridge.map_or(acc.link_bw, |bridge| bridge.bw);
         let share = if bridge.is_some() { 1.0 } else { acc.link_share(ranks) };
         let latency = match acc.generation {
             // Rings and tori forward a message from neighbor to neighbor.
             Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,
             // Dataflow sockets stream to one another without the host (Prabhakar et al., section 4).
             // Over PCIe, peers cannot load and store directly through a switch.
-            _ if acc.over_pcie(link_bw) && !streamed => c.pcie_latency,
+            _ if acc.over_pcie() && bridge.is_none() && !streamed => c.pcie_latency,
             _ => c.one_shot_latency,
         };
-        Fabric { latency, bw: acc.effective_link_bw(link_bw, c) * share }
+        let bw = bridge.map_or(acc.effective_link_bw(c), |bridge| bridge.effective_bw(c));
+        Fabric { latency, bw: bw * share }
     }
 }

@@ -7,6 +7,7 @@ use atlas_catalog::model::{Architecture as Network, Model};
 use atlas_catalog::transformer;
 use atlas_catalog::transformer::{Bias, Transformer, TransformerKind};
 use atlas_core::count::Count;
+use atlas_core::network::LinkPath;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, LowRank, Window};
 use atlas_perf::convolution::{MAX_STAGES, Multiples, Residual, Stage};
@@ -40,15 +41,15 @@ pub fn clock_can_be_limited(sheet: &Sheet) -> bool {
     matches!(sheet.vendor.as_str(), "NVIDIA" | "AMD") || (sheet.vendor == "Intel" && sheet.generation != "Gaudi")
 }
 
-/// Scale-up bandwidth per direction, GB/s, for datasheets that lack it.
-fn blank_link(vendor: &str) -> f64 {
+/// Scale-up bandwidth per direction, GB/s, and path, for datasheets that lack the bandwidth.
+fn blank_link(vendor: &str) -> (f64, LinkPath) {
     match vendor {
         // NeuronLink-v2: 384 GB/s in both directions per chip (AWS Neuron documentation, trn1 architecture).
-        "AWS" => 192.0,
+        "AWS" => (192.0, LinkPath::Direct),
         // Xe Link: one 28 GB/s link to each of five peers (Aurora node description).
-        "Intel" => 140.0,
+        "Intel" => (140.0, LinkPath::Direct),
         // Half of the 32 GB/s of PCIe 4.0 x16, for transfers between peers through the host.
-        _ => 16.0,
+        _ => (16.0, LinkPath::Host),
     }
 }
 
@@ -72,18 +73,23 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
     }
     let scale_up = sheet.scale_up.as_ref();
     let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
+    let generation = generation(sheet);
+    let kind = scale_up.and_then(|link| link.kind.as_deref());
+    let usual = if generation == Generation::Workstation { LinkPath::Host } else { LinkPath::Direct };
+    let (link_gbytes, link_path) = match scale_up.and_then(|link| positive(link.bw_gbytes_per_sec)) {
+        Some(gbytes) => (gbytes, kind.map_or(usual, LinkPath::named)),
+        None => blank_link(&sheet.vendor),
+    };
     Accelerator {
-        generation: generation(sheet),
+        generation,
         flops,
         mem_bytes: sheet.memory.gb * 1e9,
         usable_share: sheet.memory.usable_gib.map_or(1.0, |usable| usable / sheet.memory.gb),
         mem_bw: positive(sheet.memory.bw_gbytes_per_sec).unwrap_or(0.0) * 1e9,
         cores: positive(sheet.cores).unwrap_or(1.0),
         tdp_w: positive(sheet.tdp_w),
-        link_bw: scale_up
-            .and_then(|link| positive(link.bw_gbytes_per_sec))
-            .unwrap_or_else(|| blank_link(&sheet.vendor))
-            * 1e9,
+        link_bw: link_gbytes * 1e9,
+        link_path,
         domain: scale_up.and_then(|link| link.domain_size).map_or(1.0, f64::from),
         bridge: None,
         switched: scale_up.and_then(|link| link.switched).unwrap_or(false),

@@ -7,6 +7,7 @@ use crate::engine::datasheet;
 use atlas_catalog::Accelerator as Sheet;
 use atlas_config::Target;
 use atlas_core::count::Count;
+use atlas_core::network::LinkPath;
 use atlas_perf::accelerator::{Accelerator, Bridge};
 use atlas_perf::arch::{Architecture, Attention};
 
@@ -58,10 +59,11 @@ impl Machine {
         // Datasheets and targets state the sum of both directions.
         if let Some(both_ways) = link.and_then(|link| link.bw_gbytes_per_sec) {
             device.link_bw = both_ways * 0.5e9;
+            device.link_path = link.map_or(device.link_path, |link| LinkPath::named(&link.kind));
         }
         // The part may be connected differently than in its usual system: V100s in a DGX-2 through switches.
         device.switched |= link.is_some_and(|link| link.kind.contains("NVSwitch"));
-        if device.switched || device.over_pcie(device.link_bw) {
+        if device.switched || device.over_pcie() {
             device.mesh_peers = None;
         }
         if let Some(gbits) = target.network.as_ref().and_then(|network| network.gbits_per_accel) {
@@ -79,6 +81,7 @@ impl Machine {
         {
             device.bridge = Some(Bridge { ranks: device.domain, bw: device.link_bw });
             device.link_bw = unbridged * 1e9;
+            device.link_path = LinkPath::Host;
         }
         let dies = sheet.ranks;
         if dies > 1.0 {

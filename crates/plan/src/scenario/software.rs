@@ -396,7 +396,7 @@ impl Scenario {
     /// not pass through the host's PCIe tree.
     #[must_use]
     pub fn writes_directly(&self) -> bool {
-        self.machine.is_none_or(|machine| !machine.device.over_pcie(machine.device.link_bw))
+        self.machine.is_none_or(|machine| !machine.device.over_pcie())
     }
 
     /// Activation recomputation in effect. By default that of the software; if it recomputes nothing, the least that

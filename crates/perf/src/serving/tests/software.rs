@@ -138,8 +138,9 @@ fn expanded_drafts_multiply_kv_reads_by_verified_tokens() {
 #[test]
 fn dataflow_accelerator_overlaps_collectives_with_memory_reads() {
     use crate::accelerator::Generation;
+    use atlas_core::network::LinkPath;
     let of = |generation| {
-        let accelerator = Accelerator { generation, link_bw: 16e9, ..h100() };
+        let accelerator = Accelerator { generation, link_bw: 16e9, link_path: LinkPath::Host, ..h100() };
         let layout = Layout { tp: Count::new(8), ..Layout::default() };
         run(&ServingInput { accelerator, layout, stack: Stack::Compiled, load: Load::Static { batch: 1.0 }, ..base() })
     };
