@@ -13,6 +13,9 @@ pub const FLOP_SHARE_AT_TDP: f64 = 0.70;
 /// TFLOP/s of an H100 (0.7 of its peak) read 0.7 TB/s, 0.2 of its bandwidth; the outputs add the rest.
 pub const GEMM_TRAFFIC: f64 = 0.25;
 
+/// Dense 16-bit FLOP/s of an H100 SXM.
+const HOPPER_PEAK: f64 = 989.4e12;
+
 /// A (batched) matrix multiplication: `m` rows of activations by an `n` x `k` weight, `batch` times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gemm {
@@ -44,13 +47,12 @@ impl Gemm {
     }
 }
 
-/// Share of the dense peak that a large GEMM sustains on the device.
-pub fn best_fraction(acc: &Accelerator, c: &Constants) -> f64 {
+/// Share of the dense peak that a large GEMM sustains on the reference device of the generation.
+fn generation_share(acc: &Accelerator, c: &Constants) -> f64 {
     let share = match acc.generation {
         Generation::Volta | Generation::Ampere | Generation::Workstation => c.gemm_ampere,
-        // Relative to H100 SXM (700 W) and GB200 (1200 W).
-        Generation::Hopper => c.gemm_hopper * power(acc, 700.0 / 989.4e12),
-        Generation::Blackwell => c.gemm_blackwell * power(acc, 1200.0 / 2500e12),
+        Generation::Hopper => c.gemm_hopper,
+        Generation::Blackwell => c.gemm_blackwell,
         Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4 => c.gemm_young,
         Generation::Ascend | Generation::Trainium => c.gemm_young,
         Generation::Tpu => c.gemm_systolic,
@@ -65,11 +67,23 @@ pub fn power_limited(acc: &Accelerator) -> bool {
     acc.tdp_w.is_some() && matches!(acc.generation, Generation::Hopper | Generation::Blackwell)
 }
 
-/// Rate relative to the reference device of the generation, from the power per bf16 FLOP/s. Large GEMMs run at the
-/// power limit, so the rate is proportional to it.
-fn power(acc: &Accelerator, reference: f64) -> f64 {
-    let own = acc.tdp_w.map(|watts| watts / acc.peak(Precision::Bf16));
-    own.filter(|own| (own - reference).abs() >= 0.01 * reference).map_or(1.0, |own| own / reference)
+/// Power per FLOP/s of a format relative to the reference device of the generation: H100 SXM (700 W) or GB200 (1200 W).
+/// Large GEMMs run at the power limit, so that a higher peak at the same power does not raise their rate.
+fn power(acc: &Accelerator, precision: Precision) -> f64 {
+    let units = acc.units(precision);
+    let (watts, peak) = match (acc.generation, units) {
+        // Vector units do not reach the power limit.
+        (_, Precision::Fp32) => return 1.0,
+        (Generation::Hopper, Precision::Tf32) => (700.0, 494.7e12),
+        (Generation::Hopper, Precision::Bf16 | Precision::Fp16) => (700.0, HOPPER_PEAK),
+        (Generation::Hopper, _) => (700.0, 1978.9e12),
+        (Generation::Blackwell, Precision::Tf32) => (1200.0, 1250e12),
+        (Generation::Blackwell, Precision::Bf16 | Precision::Fp16) => (1200.0, 2500e12),
+        (Generation::Blackwell, Precision::Fp4) => (1200.0, 10_000e12),
+        (Generation::Blackwell, _) => (1200.0, 5000e12),
+        _ => return 1.0,
+    };
+    acc.tdp_w.map_or(1.0, |own| own / acc.peak(units) / (watts / peak))
 }
 
 /// Efficiency of a GEMM relative to the device's best: share of the main loop (small `k`), tile and wave quantization.
@@ -89,7 +103,12 @@ pub fn shape_efficiency(acc: &Accelerator, c: &Constants, g: &Gemm) -> f64 {
 
 /// FLOP/s of a GEMM whose shape causes no loss.
 pub fn best_rate(acc: &Accelerator, c: &Constants, precision: Precision) -> f64 {
-    acc.peak(precision) * best_fraction(acc, c)
+    acc.peak(precision) * (generation_share(acc, c) * power(acc, precision)).min(1.0)
+}
+
+/// As [`best_rate`], before the losses of the generation's kernels: the peak, or what the power allows of it.
+pub fn supplied_rate(acc: &Accelerator, c: &Constants, precision: Precision) -> f64 {
+    best_rate(acc, c, precision) / generation_share(acc, c)
 }
 
 /// Time of a GEMM's arithmetic, without memory traffic and launch, s.
@@ -146,7 +165,7 @@ pub enum FusedAttention {
 /// FlashAttention-2 with 2048 keys (arXiv 2405.21060, figure 10, on A100): half of its rate, with memory traffic counted
 /// separately. They use Ampere's instructions, so later generations run them at Hopper's rate for such kernels.
 pub fn scan_share(acc: &Accelerator, c: &Constants) -> f64 {
-    let hopper = c.attention_carried * 989.4e12 / acc.peak(Precision::Bf16);
+    let hopper = c.attention_carried * c.gemm_hopper * HOPPER_PEAK / best_rate(acc, c, Precision::Bf16);
     let carried = if matches!(acc.generation, Generation::Hopper | Generation::Blackwell) { hopper } else { 1.0 };
     0.5 * carried.clamp(0.05, 1.0)
 }
@@ -164,7 +183,7 @@ pub fn fused_attention_share(acc: &Accelerator, c: &Constants, head: f64, kernel
 /// Time of fused attention, s: the longer of `flops` at the attention's share of the peak and `bytes` of traffic.
 pub fn attention_seconds(acc: &Accelerator, c: &Constants, flops: f64, bytes: f64) -> f64 {
     // Attention runs in 16 bit even if the projections use a narrower format.
-    let rate = acc.peak(Precision::Bf16) * best_fraction(acc, c) * c.attention_fraction;
+    let rate = best_rate(acc, c, Precision::Bf16) * c.attention_fraction;
     (flops / rate).max(memory_seconds(acc, c, bytes))
 }
 
@@ -196,6 +215,35 @@ mod tests {
             let t = gemm_seconds(&a, &c, &g, Precision::Bf16);
             assert!(gemm_seconds(&b, &c, &g, Precision::Bf16) <= t);
             assert!(gemm_seconds(&f, &c, &g, Precision::Bf16) <= t);
+        }
+    }
+
+    #[test]
+    fn a_higher_peak_of_any_format_slows_none() {
+        use Precision::{Bf16, Fp4, Fp8, Fp16, Fp32, Int4, Int8, Tf32};
+        let c = Constants::default();
+        let formats = [Fp32, Tf32, Bf16, Fp16, Fp8, Int8, Fp4, Int4];
+        // H100 SXM and GB200.
+        for (generation, tdp_w, tera) in [
+            (Generation::Hopper, 700.0, [66.9, 494.7, 989.4, 989.4, 1978.9, 1978.9, 0.0]),
+            (Generation::Blackwell, 1200.0, [80.0, 1250.0, 2500.0, 2500.0, 5000.0, 5000.0, 10_000.0]),
+        ] {
+            let mut device = Accelerator { generation, tdp_w: Some(tdp_w), ..Accelerator::default() };
+            for (format, tera) in formats.into_iter().zip(tera) {
+                device.flops[format as usize] = tera * 1e12;
+            }
+            for raised in formats {
+                let mut last = [0.0; 8];
+                for step in -20..20 {
+                    let mut other = device;
+                    other.flops[raised as usize] *= 1.05f64.powi(step);
+                    for (format, last) in formats.into_iter().zip(&mut last) {
+                        let rate = best_rate(&other, &c, format);
+                        assert!(rate >= *last * (1.0 - 1e-12), "{generation:?} {raised:?} {step}: {format:?} {rate}");
+                        *last = rate;
+                    }
+                }
+            }
         }
     }
 }

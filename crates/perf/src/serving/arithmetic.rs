@@ -1,7 +1,7 @@
 //! Arithmetic of the requests that a deployment serves, relative to the peak rates of its accelerators.
 
 use super::input::{Layout, Load, ServingInput};
-use super::rates::narrow_keys;
+use super::rates::key_format;
 use super::shape::Shape;
 use super::{ServingEstimate, speculative};
 use crate::accelerator::Precision;
@@ -76,7 +76,8 @@ struct OneRank<'a> {
 impl<'a> OneRank<'a> {
     fn of(input: &ServingInput, layout: &Layout, shape: &'a Shape) -> Self {
         let (acc, f) = (&input.accelerator, &input.formats);
-        let [dense, expert, wide] = [f.dense, f.expert, Precision::Bf16].map(|format| 1.0 / acc.peak(format));
+        let [dense, expert, wide, keys] =
+            [f.dense, f.expert, Precision::Bf16, key_format(input)].map(|format| 1.0 / acc.peak(format));
         // Only one of the attention groups computes a request, except for its experts.
         let groups = f64::from(layout.attention_dp.max(Count::ONE));
         OneRank {
@@ -84,7 +85,7 @@ impl<'a> OneRank<'a> {
             head: shape.head_flops * dense / groups,
             scan: shape.scan_flops * wide / groups,
             prompt_pair: shape.prefill_pair_flops * wide / groups,
-            output_pair: shape.decode_pair_flops * wide / narrow_keys(input) / groups,
+            output_pair: shape.decode_pair_flops * keys / groups,
             images: input.images.map_or(0.0, |images| images.flops()) * wide / layout.replica().max(1.0),
             shape,
         }

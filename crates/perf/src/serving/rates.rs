@@ -113,7 +113,7 @@ impl Rates {
                 peak: acc.peak(f.expert),
             },
             attention: attention * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
-            narrow_keys: narrow_keys(input),
+            narrow_keys: roofline::best_rate(acc, c, key_format(input)) / roofline::best_rate(acc, c, Precision::Bf16),
             // Matrix-vector kernels of native runtimes are limited by the rate at which the cores unpack weights.
             weight_bw: match input.stack {
                 Stack::Local => streamed.min(acc.cores.max(1.0) * c.core_bw),
@@ -165,16 +165,12 @@ impl Rates {
     }
 }
 
-/// Speed-up of attention in decode if keys are 8-bit. On Blackwell, decode kernels multiply 8-bit keys with 8-bit
+/// Format in which attention multiplies keys in decode. On Blackwell, decode kernels multiply 8-bit keys with 8-bit
 /// queries (TensorRT-LLM's generated kernels; lmsys.org, 2025-09-25). Elsewhere, keys are unpacked first.
-pub(super) fn narrow_keys(input: &ServingInput) -> f64 {
+pub(super) fn key_format(input: &ServingInput) -> Precision {
     let acc = &input.accelerator;
     let narrow = input.formats.kv_bytes <= 1.0 && acc.supports(Precision::Fp8);
-    if narrow && acc.generation == Generation::Blackwell {
-        acc.peak(Precision::Fp8) / acc.peak(Precision::Bf16)
-    } else {
-        1.0
-    }
+    if narrow && acc.generation == Generation::Blackwell { Precision::Fp8 } else { Precision::Bf16 }
 }
 
 /// Width of an attention head in prefill.
@@ -209,15 +205,18 @@ impl Slice {
 /// FLOP/s of linear layers in `format`, with many tokens. A token costs 2 FLOPs per weight, but reads and writes its
 /// hidden vector however narrow the slice is. This leaves `width / (width + passes × peak / bandwidth)` of the rate.
 pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: Slice) -> f64 {
-    let share = c.serving_products * roofline::best_fraction(acc, c);
-    let narrow = match format {
-        Precision::Fp8 | Precision::Int8 if acc.peak(format) > 1.01 * acc.peak(Precision::Bf16) => c.narrow8_fraction,
-        Precision::Fp4 | Precision::Fp6 if acc.supports(Precision::Fp4) => c.narrow4_fraction,
-        _ => 1.0,
+    let rate = roofline::best_rate(acc, c, format);
+    let reached = match format {
+        // Kernels of both formats reach the same share of units that are no faster in 8 bit.
+        Precision::Fp8 | Precision::Int8 => {
+            f64::max(c.narrow8_fraction * rate, rate.min(roofline::best_rate(acc, c, Precision::Bf16)))
+        }
+        Precision::Fp4 | Precision::Fp6 if acc.supports(Precision::Fp4) => c.narrow4_fraction * rate,
+        _ => rate,
     };
     let unpacked = if unpack { c.unpack_fraction } else { 1.0 };
-    let half = slice.passes * acc.peak(format) / acc.mem_bw.max(1.0);
-    acc.peak(format) * share * narrow * unpacked * slice.width / (slice.width + half)
+    let half = slice.passes * roofline::supplied_rate(acc, c, format) / acc.mem_bw.max(1.0);
+    c.serving_products * reached * unpacked * slice.width / (slice.width + half)
 }
 
 /// Share of the rooflines that serving engines reach on this family.

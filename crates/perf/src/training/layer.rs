@@ -140,7 +140,7 @@ fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> PassTimes 
     let per_head = Gemm { m: i.seq / i.cp, n: i.seq, k: a.head_dim, batch: heads * i.micro };
     let scores = tokens * i.seq * heads;
     let efficiency = roofline::shape_efficiency(&i.accelerator, c, &per_head);
-    let rate = i.accelerator.peak(attention_precision(i)) * roofline::best_fraction(&i.accelerator, c) * efficiency;
+    let rate = roofline::best_rate(&i.accelerator, c, attention_precision(i)) * efficiency;
     let multiply = whole * flops / rate;
     // Bytes per score. Forward: written, softmax read and written on the lower half, dropout read and written with a
     // 1-byte mask, read again. Backward: gradient written, dropout, softmax (two reads, one write), three reads.

@@ -56,7 +56,7 @@ pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> 
     // Read and write the states, read the gradient twice (norm and update), write the weight.
     let bytes = owned * (2.0 * i.optimizer_bytes + 2.0 * i.grad_bytes + i.weight_bytes);
     let flops = owned * flops_per_weight(i.optimizer, &i.arch);
-    let rate = i.accelerator.peak(Precision::Bf16) * roofline::best_fraction(&i.accelerator, c);
+    let rate = roofline::best_rate(&i.accelerator, c, Precision::Bf16);
     let here = 1.0 - i.offload.optimizer.clamp(0.0, 1.0);
     here * (roofline::memory_seconds(&i.accelerator, c, bytes) + flops / rate) + c.step_overhead
 }
