@@ -1,7 +1,6 @@
 //! `atlas watch`.
 
-pub(crate) mod feed;
-pub(crate) mod plan;
+mod plan;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,13 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use atlas_cluster::history::EntryKind;
-use atlas_cluster::watch::{AlarmCommand, Event, Position, WatchState, job};
+use atlas_cluster::watch::{AlarmCommand, Event, Feed, Position, WatchState, job};
 use atlas_detect::runner::{Runner as _, System};
 use clap::ValueEnum;
 use color_eyre::eyre::eyre;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use self::feed::Feed;
 use self::plan::Plan;
 use super::args::{Globals, KnobArgs, seconds};
 use super::failure::Failure;

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 
 use atlas_cluster::history::{Draft, Entry, EntryKind, LOGS, submission_of_job, submission_of_log};
 use atlas_cluster::watch::{Prediction, Quantity, WatchState};
-use atlas_config::Mode;
 use atlas_document::{Diagnostics, Severity};
 use atlas_ingest::{Context, Ingested, measurement};
 use atlas_plan::engine;
-use atlas_plan::estimate::Estimate;
 use atlas_plan::knob::Overrides;
-use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::scenario::Scenario;
 use atlas_report::read;
 use color_eyre::eyre::eyre;
 use serde_json::json;
@@ -75,7 +73,8 @@ impl Plan {
                 detail.verdict.describe()
             ));
         }
-        let prediction = prediction(&parts, &scenario, &estimate, args.steps).map_err(|problem| eyre!(problem))?;
+        let prediction =
+            Prediction::of_estimate(&parts, &scenario, &estimate, args.steps).map_err(|problem| eyre!(problem))?;
         // The history entry is linked to the submission, whatever the job is compared with.
         let sources = submitted.map(|entry| entry.id).into_iter().chain(source).collect();
         Ok(Some(Plan { prediction, draft: keep::of_scenario(&parts, &scenario), sources }))
@@ -111,45 +110,6 @@ fn record(name: &str) -> color_eyre::Result<(PathBuf, Option<String>, Option<tem
     let mut file = tempfile::Builder::new().prefix("atlas-plan-").suffix(".json").tempfile()?;
     file.write_all(entry.body.to_string().as_bytes())?;
     Ok((file.path().to_owned(), Some(entry.id), Some(file)))
-}
-
-/// The parts of an estimate that a watch needs.
-pub(crate) fn prediction(
-    parts: &Parts,
-    scenario: &Scenario,
-    estimate: &Estimate,
-    steps: Option<u64>,
-) -> Result<Prediction, String> {
-    let engine = scenario.engine.name();
-    let Some(detail) = &estimate.detail else {
-        return Err(format!("the {engine} engine has no prediction interval; use --engine analytical"));
-    };
-    let training = scenario.mode() == Mode::Training;
-    let serving = detail.serving.as_ref();
-    let (quantity, seconds, interval) = match serving.filter(|_| !training) {
-        Some(serving) => (Quantity::Token, serving.tpot_ms.mean / 1e3, serving.tpot_interval),
-        None => (Quantity::Step, estimate.total.step_time_ms / 1e3, detail.throughput_interval.inverse()),
-    };
-    let (low, high) = interval.around(seconds);
-    if !(seconds > 0.0 && low > 0.0 && high.is_finite()) {
-        return Err(format!("the predicted time is not usable: {seconds} s"));
-    }
-    let tokens_per_step = detail.training.as_ref().map(|training| training.tokens_per_step);
-    let planned = scenario.base.plan.train_tokens.zip(tokens_per_step).filter(|(_, tokens)| *tokens > 0.0);
-    Ok(Prediction {
-        name: format!("{} × {}", parts.target.name, parts.workload.name),
-        quantity,
-        seconds,
-        band: [low, high],
-        terms: detail.time.parts().filter(|(_, seconds)| *seconds > 0.0).collect(),
-        accelerators: scenario.accelerators(),
-        tokens_per_step,
-        steps: steps.or(planned.map(|(all, tokens)| (all / tokens).ceil() as u64)),
-        usd_per_hour: Some(estimate.cost.usd_per_hour).filter(|usd| *usd > 0.0),
-        // A node's power includes more than its accelerators, and their share is not known here.
-        watts: Some(estimate.total.node_power_w / scenario.accelerators_per_node).filter(|watts| *watts > 0.0),
-        batch: serving.map(|serving| serving.batch),
-    })
 }
 
 /// History entry: the inputs of the plan, measured and predicted time, the outcome of the watch, and the measurements

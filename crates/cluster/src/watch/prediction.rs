@@ -1,6 +1,8 @@
 //! The prediction with which a run is compared.
 
-use atlas_plan::estimate::TimePart;
+use atlas_config::Mode;
+use atlas_plan::estimate::{Estimate, TimePart};
+use atlas_plan::scenario::{Parts, Scenario};
 
 /// The quantity that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +94,48 @@ pub fn part(term: TimePart) -> Part {
 }
 
 impl Prediction {
+    /// The parts of an estimate that a watch needs.
+    ///
+    /// # Errors
+    /// The estimate has no interval, or its time is not a positive number.
+    pub fn of_estimate(
+        parts: &Parts,
+        scenario: &Scenario,
+        estimate: &Estimate,
+        steps: Option<u64>,
+    ) -> Result<Prediction, String> {
+        let engine = scenario.engine.name();
+        let Some(detail) = &estimate.detail else {
+            return Err(format!("the {engine} engine has no prediction interval; use --engine analytical"));
+        };
+        let training = scenario.mode() == Mode::Training;
+        let serving = detail.serving.as_ref();
+        let (quantity, seconds, interval) = match serving.filter(|_| !training) {
+            Some(serving) => (Quantity::Token, serving.tpot_ms.mean / 1e3, serving.tpot_interval),
+            None => (Quantity::Step, estimate.total.step_time_ms / 1e3, detail.throughput_interval.inverse()),
+        };
+        let (low, high) = interval.around(seconds);
+        if !(seconds > 0.0 && low > 0.0 && high.is_finite()) {
+            return Err(format!("the predicted time is not usable: {seconds} s"));
+        }
+        let tokens_per_step = detail.training.as_ref().map(|training| training.tokens_per_step);
+        let planned = scenario.base.plan.train_tokens.zip(tokens_per_step).filter(|(_, tokens)| *tokens > 0.0);
+        Ok(Prediction {
+            name: format!("{} × {}", parts.target.name, parts.workload.name),
+            quantity,
+            seconds,
+            band: [low, high],
+            terms: detail.time.parts().filter(|(_, seconds)| *seconds > 0.0).collect(),
+            accelerators: scenario.accelerators(),
+            tokens_per_step,
+            steps: steps.or(planned.map(|(all, tokens)| (all / tokens).ceil() as u64)),
+            usd_per_hour: Some(estimate.cost.usd_per_hour).filter(|usd| *usd > 0.0),
+            // A node's power includes more than its accelerators, and their share is not known here.
+            watts: Some(estimate.total.node_power_w / scenario.accelerators_per_node).filter(|watts| *watts > 0.0),
+            batch: serving.map(|serving| serving.batch),
+        })
+    }
+
     /// Predicted time of a category, s.
     #[must_use]
     pub fn of(&self, wanted: Part) -> f64 {

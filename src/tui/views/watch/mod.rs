@@ -15,7 +15,6 @@ use atlas_cluster::watch::{Event, Prediction};
 use atlas_plan::search::Gauge;
 
 use super::{Spec, Tab};
-use crate::cli::watch::plan;
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::message::{Effect, Timer};
@@ -122,7 +121,7 @@ fn predicted(app: &App) -> Option<Prediction> {
     let setup = &app.now.setup;
     let parts = atlas_plan::scenario::Parts::find(&app.library, &setup.target, &setup.workload).ok()?;
     let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
-    plan::prediction(&parts, scenario, estimate, None).ok()
+    Prediction::of_estimate(&parts, scenario, estimate, None).ok()
 }
 
 /// Stores the result, and schedules the next read of the log.

@@ -1,9 +1,8 @@
 //! State of the view of a running job.
 
-use crate::cli::watch::feed::Feed;
 use crate::tui::work::query::Query;
 use atlas_cluster::watch::job;
-use atlas_cluster::watch::{Event, Position, Prediction, WatchState};
+use atlas_cluster::watch::{Event, Feed, Position, Prediction, WatchState};
 use atlas_detect::runner::System;
 use std::fmt;
 use std::path::PathBuf;

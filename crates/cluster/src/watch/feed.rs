@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use atlas_cluster::watch::tail::Piece;
-use atlas_cluster::watch::{Event, Tail};
 use atlas_ingest::{Context, Follow, Ingested, Observation};
 
+use super::tail::Piece;
+use super::{Event, Tail};
+
 /// A file and its parser.
-pub(crate) struct Feed {
+pub struct Feed {
     tail: Tail,
     follow: Follow,
     /// Whether the last read failed; consecutive failures are reported once.
@@ -15,17 +16,21 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    pub(crate) fn of(path: &Path) -> Feed {
+    /// The feed of a file, which may not exist yet.
+    #[must_use]
+    pub fn of(path: &Path) -> Feed {
         let context = Context { name: path.display().to_string(), ..Context::default() };
         Feed { tail: Tail::new(path), follow: Follow::new(&context), failing: false }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// The path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         self.tail.path()
     }
 
     /// Reads up to `max_bytes` new bytes; returns their number, and events about the file.
-    pub(crate) fn poll(&mut self, max_bytes: u64, mut give: impl FnMut(Observation)) -> (u64, Vec<Event>) {
+    pub fn poll(&mut self, max_bytes: u64, mut give: impl FnMut(Observation)) -> (u64, Vec<Event>) {
         let follow = &mut self.follow;
         let polled = self.tail.poll(max_bytes, |piece| match piece {
             Piece::Bytes(bytes) => follow.feed(bytes, &mut give),
@@ -53,7 +58,7 @@ impl Feed {
     }
 
     /// Reads the last, incomplete line and returns the results for the whole file.
-    pub(crate) fn finish(self, give: impl FnMut(Observation)) -> Ingested {
+    pub fn finish(self, give: impl FnMut(Observation)) -> Ingested {
         self.follow.finish(give)
     }
 }
