@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use atlas_catalog::Catalog;
-use atlas_detect::catalog::CatalogEntry;
+use atlas_cluster::detection::entries;
 use atlas_detect::render::render;
 use atlas_detect::runner::System;
 use atlas_detect::{Options, detect, idle};
@@ -52,38 +52,6 @@ pub enum Place {
 
 fn seconds(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|value| (0.1..=600.0).contains(value)).ok_or_else(|| "expected 0.1 to 600".to_owned())
-}
-
-/// Commands that detection runs if they are installed.
-pub const PROGRAMS: [&str; 11] = [
-    "nvidia-smi",
-    "rocm-smi",
-    "amd-smi",
-    "xpu-smi",
-    "hl-smi",
-    "neuron-ls",
-    "ibstat",
-    "sinfo",
-    "scontrol",
-    "squeue",
-    "kubectl",
-];
-
-/// Accelerators of the catalog, as needed for detection.
-#[must_use]
-pub fn entries(catalog: &Catalog) -> Vec<CatalogEntry> {
-    catalog
-        .accelerators()
-        .iter()
-        .map(|sheet| CatalogEntry {
-            key: sheet.id.clone(),
-            names: std::iter::once(sheet.name.clone()).chain(sheet.aliases.iter().cloned()).collect(),
-            vendor: sheet.vendor.clone(),
-            memory_gb: Some(sheet.memory.gb),
-            memory_type: sheet.memory.kind.clone(),
-            form_factor: sheet.form_factor.clone(),
-        })
-        .collect()
 }
 
 /// Detects accelerators, and prints or writes the targets.

@@ -5,7 +5,7 @@ pub(crate) mod compared;
 use std::path::PathBuf;
 
 use self::compared::{changes, diff, trend};
-use atlas_cluster::history::{Entry, EntryKind, Filter, Store, chain, moment};
+use atlas_cluster::history::{Entry, EntryKind, Filter, Store, chain, moment, value_text};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_report::table::{Table, left};
@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::args::Globals;
 use super::failure::Failure;
 use super::output::{self, write_stderr};
-use super::{history_import, keep, save};
+use super::{history_import, save};
 
 /// Browse past predictions, runs and measurements, and what changed between them.
 #[derive(Debug, clap::Args)]
@@ -133,7 +133,7 @@ const LISTED: usize = 20;
 /// Runs the subcommand.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     super::recover::recover();
-    let Some(store) = keep::store() else {
+    let Some(store) = Store::of_user() else {
         return Err(eyre!(
             "no history: ATLAS_HISTORY is off, or there is no home directory; set ATLAS_STATE_DIR to choose a directory"
         ));
@@ -186,11 +186,6 @@ fn text(text: &Option<String>) -> String {
     text.clone().unwrap_or_else(|| "-".to_owned())
 }
 
-/// Formats a timestamp to the minute.
-pub(crate) fn minute(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M").to_string()
-}
-
 /// Formats the value of a metric. Names of times include their unit, so these values get no SI prefix.
 fn number(name: &str, value: f64) -> String {
     if name.ends_with("_ms") || name.ends_with("_s") && !name.ends_with("_per_s") {
@@ -200,33 +195,18 @@ fn number(name: &str, value: f64) -> String {
     }
 }
 
-/// Key metric of an entry.
-pub(crate) fn headline(entry: &Entry) -> Option<(&str, f64)> {
-    let names = [
-        "step_time_s",
-        "step_time_ms",
-        "tokens_per_sec",
-        "summary.steady_tokens_per_sec",
-        "summary.tokens_per_sec",
-        "tokens_per_s",
-        "time_per_token_s",
-        "points",
-    ];
-    let named = names.into_iter().find_map(|name| Some((name, *entry.figures.get(name)?)));
-    named.or_else(|| entry.figures.iter().next().map(|(name, value)| (name.as_str(), *value)))
-}
-
 fn list(entries: &[Entry], format: Format) -> color_eyre::Result<String> {
     match format {
         Format::Table => {
             let names = ["entry", "when (UTC)", "kind", "target", "workload", "software", "figure"];
             let mut table = Table::new(names.map(left));
             for entry in entries {
-                let figure =
-                    headline(entry).map_or_else(String::new, |(name, value)| format!("{name} {}", number(name, value)));
+                let figure = entry
+                    .headline()
+                    .map_or_else(String::new, |(name, value)| format!("{name} {}", number(name, value)));
                 table.row([
                     entry.handle().to_owned(),
-                    minute(entry.at),
+                    entry.minute(),
                     entry.kind.name().to_owned(),
                     text(&entry.target),
                     text(&entry.workload),
@@ -265,22 +245,18 @@ fn csv_of(entries: &[Entry]) -> String {
             entry.origin.version.clone(),
         ];
         cells.extend(figures.iter().map(|name| csv::optional(entry.figures.get(*name))));
-        cells.extend(inputs.iter().map(|name| entry.inputs.get(*name).map_or_else(String::new, plain)));
+        cells.extend(inputs.iter().map(|name| entry.inputs.get(*name).map_or_else(String::new, value_text)));
         out += &csv::line(&cells);
     }
     out
-}
-
-pub(crate) fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Adds the entries of a chain, one per row.
 fn chain_rows(table: &mut Table, links: &[&Entry]) {
     for link in links {
         let figure =
-            headline(link).map_or_else(String::new, |(name, value)| format!("  {name} {}", number(name, value)));
-        table.row([link.handle().to_owned(), format!("{}  {}{figure}", minute(link.at), link.kind.name())]);
+            link.headline().map_or_else(String::new, |(name, value)| format!("  {name} {}", number(name, value)));
+        table.row([link.handle().to_owned(), format!("{}  {}{figure}", link.minute(), link.kind.name())]);
     }
 }
 
@@ -314,7 +290,7 @@ fn show(entry: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<S
             }
             table.section("\ninputs");
             for (name, value) in &entry.inputs {
-                table.row([name.clone(), plain(value)]);
+                table.row([name.clone(), value_text(value)]);
             }
             Ok(table.render())
         }

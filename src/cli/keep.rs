@@ -13,19 +13,10 @@ use atlas_plan::scenario::{Parts, Scenario};
 use serde_json::Value;
 
 use super::output::write_stderr;
-use crate::tui::session::directory::state_dir;
-
-/// The user's history; `None` if `ATLAS_HISTORY=off` or there is no directory for it.
-#[must_use]
-pub fn store() -> Option<Store> {
-    let off = std::env::var_os("ATLAS_HISTORY").is_some_and(|value| value == "off");
-    let directory = state_dir().filter(|_| !off)?;
-    Some(Store::at(directory.join("history")))
-}
 
 /// Saves an entry and returns its id. On failure, warns and continues.
 pub fn keep(kind: EntryKind, draft: Draft) -> Option<String> {
-    let store = store()?;
+    let store = Store::of_user()?;
     let draft = Draft { origin: Origin::of_process(env!("CARGO_PKG_VERSION")), ..draft };
     match store.write(&Entry::new(kind, draft)) {
         Ok(written) => Some(written.id),
@@ -74,7 +65,7 @@ pub fn contents_of_corrections(corrections: &Corrections) -> (String, Value) {
 #[must_use]
 pub fn entries(kinds: &[EntryKind]) -> Vec<Entry> {
     let filter = Filter { kinds: kinds.to_vec(), ..Filter::default() };
-    store().and_then(|store| store.list(&filter).ok()).map_or_else(Vec::new, |(entries, _)| entries)
+    Store::of_user().and_then(|store| store.list(&filter).ok()).map_or_else(Vec::new, |(entries, _)| entries)
 }
 
 /// Absolute path.

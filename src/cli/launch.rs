@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use atlas_cluster::launch::File;
+use atlas_cluster::launch::{File, write};
 
 use super::args::Globals;
 use super::launch_plan::{PlanArgs, Planned};
 use super::output::{self, write_stderr};
-use super::save;
 
 /// Write launch scripts, Slurm jobs or Kubernetes manifests for a scenario.
 #[derive(Debug, clap::Args)]
@@ -63,22 +62,4 @@ pub fn places<'p>(planned: &'p [Planned], out: &Path) -> Vec<(PathBuf, &'p File)
         planned.launch.files.iter().map(move |file| (folder.join(&file.name), file))
     };
     planned.iter().flat_map(of).collect()
-}
-
-/// Writes all files, or none if one already exists and `force` is not set.
-pub fn write(files: &[(PathBuf, &File)], force: bool) -> color_eyre::Result<()> {
-    if !force {
-        save::refuse_existing(files.iter().map(|(path, _)| path.as_path()), save::FORCE_OR_OTHER_DIRECTORY)?;
-    }
-    for (path, file) in files {
-        if force {
-            save::write(path, &file.text)?;
-        } else {
-            save::write_new(path, &file.text, save::FORCE_OR_OTHER_DIRECTORY)?;
-        }
-        if file.executable {
-            save::make_executable(path)?;
-        }
-    }
-    Ok(())
 }

@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use atlas_cluster::history::Origin;
+use atlas_cluster::history::{Origin, Store};
 use atlas_cluster::submit::{self, LookupResult, Pending, Run};
 use atlas_detect::runner::System;
 use color_eyre::eyre::eyre;
 
-use super::keep;
 use super::output::write_stderr;
 use super::save::write_error;
-use crate::tui::session::directory::state_dir;
+use atlas_document::sources::state_dir;
 
 /// Age below which a submission without jobs may still be in progress.
 const MIN_RECOVERY_AGE: Duration = submit::TIMEOUT;
@@ -62,7 +61,7 @@ pub(super) fn record(pending: Pending, runs: Vec<Run>, begun: &Path) -> color_ey
     let (record, entry) = pending.into_submission(runs);
     let folder = begun.parent().ok_or_else(|| eyre!("{}: has no directory", begun.display()))?;
     let path = record.write(folder).map_err(|error| write_error(folder, &error))?;
-    if let (Some(store), Some(entry)) = (keep::store(), entry) {
+    if let (Some(store), Some(entry)) = (Store::of_user(), entry) {
         store.write(&entry)?;
     }
     std::fs::remove_file(begun).map_err(|error| write_error(begun, &error))?;

@@ -145,7 +145,7 @@ pub(super) fn file<'a>(path: &'a Path, possible: &[FileFormat]) -> Result<Output
 impl OutputFile<'_> {
     /// Writes the file and prints its path.
     pub(super) fn save(self, document: impl AsRef<[u8]>) -> color_eyre::Result<()> {
-        save::save(self.path, document)
+        Ok(save::save(self.path, document)?)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
-use atlas_cluster::history::{Draft, Entry, EntryKind, Origin};
-use atlas_cluster::launch::Wrap;
+use atlas_cluster::history::{Draft, Entry, EntryKind, Origin, Store};
+use atlas_cluster::launch::{Wrap, write};
 use atlas_cluster::submit::{self, Pending, Plan, Prediction, Submission};
 use atlas_core::sort;
 use atlas_detect::runner::{System, find_program};
@@ -14,12 +14,12 @@ use color_eyre::eyre::eyre;
 
 use super::args::Globals;
 use super::failure::Failure;
-use super::launch::{places, write};
+use super::launch::places;
 use super::launch_plan::{PlanArgs, Planned};
 use super::output::{self, write_stderr};
 use super::save::write_error;
 use super::{confirm, keep, pick, recover};
-use crate::tui::session::directory::state_dir;
+use atlas_document::sources::state_dir;
 
 /// Write launch files, submit the job and record its prediction.
 #[derive(Debug, clap::Args)]
@@ -144,7 +144,7 @@ fn pending(planned: &Planned, plan: &Plan, files: Vec<PathBuf>) -> color_eyre::R
     };
     let origin = Origin::of_process(env!("CARGO_PKG_VERSION"));
     let host = origin.host.clone();
-    let entry = match keep::store() {
+    let entry = match Store::of_user() {
         Some(_) => Some(entry(planned, plan, &record, &estimate, origin)?),
         None => None,
     };

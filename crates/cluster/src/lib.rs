@@ -4,6 +4,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 pub mod array;
+pub mod detection;
 pub mod documents;
 pub mod history;
 pub mod import;

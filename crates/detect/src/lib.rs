@@ -28,3 +28,18 @@ pub mod text;
 
 pub use detect::detect;
 pub use options::Options;
+
+/// Commands that detection runs if they are installed.
+pub const PROGRAMS: [&str; 11] = [
+    "nvidia-smi",
+    "rocm-smi",
+    "amd-smi",
+    "xpu-smi",
+    "hl-smi",
+    "neuron-ls",
+    "ibstat",
+    "sinfo",
+    "scontrol",
+    "squeue",
+    "kubectl",
+];

@@ -12,6 +12,8 @@ pub mod fingerprint;
 pub mod node;
 pub mod parse;
 #[cfg(feature = "files")]
+pub mod save;
+#[cfg(feature = "files")]
 pub mod sources;
 pub mod suggestion;
 

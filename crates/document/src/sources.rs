@@ -84,6 +84,16 @@ pub fn config_dir() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "atlas-fabric").map(|dirs| dirs.config_dir().to_path_buf())
 }
 
+/// The user's state directory: `$ATLAS_STATE_DIR`, or the platform's default (`$XDG_STATE_HOME` on Linux).
+#[must_use]
+pub fn state_dir() -> Option<PathBuf> {
+    if let Some(dir) = std::env::var_os("ATLAS_STATE_DIR").filter(|dir| !dir.is_empty()) {
+        return Some(dir.into());
+    }
+    let dirs = directories::ProjectDirs::from("", "", "atlas-fabric")?;
+    Some(dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir()).to_path_buf())
+}
+
 /// Path of an entry in diagnostics: its name, or its kind if it has none.
 pub fn entry_label(node: &Node, kind: &str) -> String {
     node.get("name").and_then(Node::text).map_or_else(|| kind.to_owned(), str::to_owned)

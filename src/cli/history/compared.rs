@@ -8,7 +8,7 @@ use atlas_report::table::{Align, Table, left, right};
 use atlas_report::{Format, csv, serialized};
 use serde_json::{Value, json};
 
-use super::{chain_rows, minute, text};
+use super::{chain_rows, text};
 use crate::cli::failure::Failure;
 
 fn change_row(change: &Change) -> [String; 3] {
@@ -27,7 +27,7 @@ pub(super) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Form
         Format::Table => {
             let columns = [left(""), (first.handle(), Align::Left), (second.handle(), Align::Left)];
             let mut table = Table::new(columns.into_iter().chain([right("change")]));
-            table.row(["when (UTC)".to_owned(), minute(first.at), minute(second.at)]);
+            table.row(["when (UTC)".to_owned(), first.minute(), second.minute()]);
             if !difference.inputs.is_empty() {
                 table.section("\ninputs");
             }
@@ -81,10 +81,6 @@ fn grouped<'a>(entries: &'a [Entry], figure: &str) -> Result<Vec<Group<'a>>, Fai
     Ok(found)
 }
 
-pub(crate) fn title(group: &Group<'_>) -> String {
-    format!("{} × {}, {} ({})", group.target, group.workload, group.kind.name(), group.engine)
-}
-
 /// Renders a metric over time.
 pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_eyre::Result<String> {
     let groups = grouped(entries, figure)?;
@@ -92,7 +88,7 @@ pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_ey
         Format::Table => {
             let mut out = String::new();
             for group in &groups {
-                out += &format!("{}\n", title(group));
+                out += &format!("{}\n", group.title());
                 let columns =
                     [left("when (UTC)"), left("entry"), left("software"), right(figure), right("change"), left("from")];
                 let mut table = Table::new(columns);
@@ -102,7 +98,7 @@ pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_ey
                     let handle = entry.handle().to_owned();
                     let from: Vec<&str> = entry.sources.iter().filter_map(|id| id.rsplit('-').next()).collect();
                     let (software, value) = (text(&entry.software), super::number(figure, *number));
-                    table.row([minute(entry.at), handle, software, value, change, from.join(" ")]);
+                    table.row([entry.minute(), handle, software, value, change, from.join(" ")]);
                     before = Some(*number);
                 }
                 out += &table.render();
@@ -175,7 +171,7 @@ pub(super) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: F
                     "{target} × {workload}: {figure} {} now, {} on {} ({}): {:.1} % {way}\n  changed since:\n{}",
                     super::number(figure, now),
                     super::number(figure, was),
-                    minute(best.at),
+                    best.minute(),
                     best.handle(),
                     100.0 * slow.worse,
                     names(&slow.changed)
@@ -186,9 +182,9 @@ pub(super) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: F
                     out += &format!(
                         "  largest single change, {:.1} %, between {} ({}) and {} ({}):\n{}",
                         100.0 * loss,
-                        minute(before.at),
+                        before.minute(),
                         before.handle(),
-                        minute(after.at),
+                        after.minute(),
                         after.handle(),
                         names(&slow.step_changed)
                     );

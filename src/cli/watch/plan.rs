@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use atlas_cluster::history::{Draft, Entry, EntryKind, LOGS, submission_of_job, submission_of_log};
+use atlas_cluster::history::{Draft, Entry, EntryKind, LOGS, Store, submission_of_job, submission_of_log};
 use atlas_cluster::watch::{Prediction, Quantity, WatchState};
 use atlas_document::{Diagnostics, Severity};
 use atlas_ingest::{Context, Ingested, measurement};
@@ -94,7 +94,7 @@ fn record(name: &str) -> color_eyre::Result<(PathBuf, Option<String>, Option<tem
     if Path::new(name).exists() {
         return Ok((PathBuf::from(name), None, None));
     }
-    let store = keep::store().ok_or_else(|| eyre!("--plan: {name}: no such file, and no history"))?;
+    let store = Store::of_user().ok_or_else(|| eyre!("--plan: {name}: no such file, and no history"))?;
     let mut entry = store.find(name).map_err(|error| eyre!("--plan: {name}: no such file; {error}"))?;
     // A submission's entry refers to the prediction it was submitted with.
     if let (EntryKind::Submission, [source]) = (entry.kind, entry.sources.as_slice()) {

@@ -189,7 +189,7 @@ impl Session {
                 None => complaints.push(format!("unknown tour `{name}`")),
             }
         }
-        app.history.store = crate::cli::keep::store();
+        app.history.store = atlas_cluster::history::Store::of_user();
         if !self.options.watch.is_empty() {
             crate::tui::views::watch::of(app, self.options.watch.clone());
         }

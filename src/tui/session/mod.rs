@@ -1,7 +1,6 @@
 //! The session: tabs with their knobs, view, selection, order and theme, as a document that the next start reads. Names
 //! that no longer exist in the files are reported and are not errors.
 
-pub mod directory;
 pub mod store;
 
 use std::collections::{BTreeMap, BTreeSet};

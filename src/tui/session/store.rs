@@ -1,6 +1,5 @@
 //! Storage of sessions in the user's state directory: one per working directory, and named ones.
 
-use crate::tui::session::directory::state_dir;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
@@ -10,7 +9,7 @@ use atlas_core::sort;
 use atlas_document::Sources;
 use atlas_document::files;
 use atlas_document::fingerprint::fingerprint;
-use atlas_document::sources::read_text;
+use atlas_document::sources::{read_text, state_dir};
 
 /// Maximum number of sessions of directories that are kept. The oldest are deleted.
 const MAX_SESSIONS: usize = 64;

@@ -25,8 +25,9 @@ pub struct Difference {
     pub figures: Vec<(String, f64, f64)>,
 }
 
-/// Formats a value as users write it.
-pub(super) fn shown(value: &Value) -> String {
+/// A value as users write it.
+#[must_use]
+pub fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -51,7 +52,7 @@ pub fn compare(first: &Entry, second: &Entry) -> Difference {
     let names: std::collections::BTreeSet<&String> =
         sort::collect_unsorted(first.inputs.keys().chain(second.inputs.keys()));
     for name in names.into_iter().filter(|name| name.as_str() != "software") {
-        differ(name, first.inputs.get(name).map(shown), second.inputs.get(name).map(shown));
+        differ(name, first.inputs.get(name).map(value_text), second.inputs.get(name).map(value_text));
     }
     let figures = first.figures.iter().filter_map(|(name, before)| {
         let after = second.figures.get(name).filter(|after| *after != before)?;

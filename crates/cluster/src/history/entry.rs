@@ -168,6 +168,29 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Name and value of the metric that stands for the entry in lists.
+    #[must_use]
+    pub fn headline(&self) -> Option<(&str, f64)> {
+        let names = [
+            "step_time_s",
+            "step_time_ms",
+            "tokens_per_sec",
+            "summary.steady_tokens_per_sec",
+            "summary.tokens_per_sec",
+            "tokens_per_s",
+            "time_per_token_s",
+            "points",
+        ];
+        let named = names.into_iter().find_map(|name| Some((name, *self.figures.get(name)?)));
+        named.or_else(|| self.figures.iter().next().map(|(name, value)| (name.as_str(), *value)))
+    }
+
+    /// Time of the event to the minute: `2026-11-22 14:05`.
+    #[must_use]
+    pub fn minute(&self) -> String {
+        self.at.strftime("%Y-%m-%d %H:%M").to_string()
+    }
+
     /// Creates an entry with a new id. Masks secrets and leaves out metrics that are not finite.
     #[must_use]
     pub fn new(kind: EntryKind, draft: Draft) -> Entry {

@@ -14,7 +14,7 @@ mod store;
 mod trend;
 
 pub use chain::{CORRECTIONS, JOBS, LOGS, chain, readings_of, submission_of_job, submission_of_log};
-pub use change::{Change, Difference, compare};
+pub use change::{Change, Difference, compare, value_text};
 pub use entry::{Draft, Entry, EntryKind, Origin};
 pub use filter::{Filter, moment};
 pub use store::{HistoryError, Problem, Store, WrittenEntry};

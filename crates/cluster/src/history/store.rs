@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use atlas_core::sort;
 use atlas_document::files;
-use atlas_document::sources::read_bytes;
+use atlas_document::sources::{read_bytes, state_dir};
 
 use super::entry::{Entry, FORMAT};
 use super::filter::Filter;
@@ -70,6 +70,14 @@ pub enum HistoryError {
 }
 
 impl Store {
+    /// The user's history; `None` if `ATLAS_HISTORY=off` or there is no directory for it.
+    #[must_use]
+    pub fn of_user() -> Option<Store> {
+        let off = std::env::var_os("ATLAS_HISTORY").is_some_and(|value| value == "off");
+        let directory = state_dir().filter(|_| !off)?;
+        Some(Store::at(directory.join("history")))
+    }
+
     /// Opens the history in a directory, which need not exist.
     #[must_use]
     pub fn at(directory: impl Into<PathBuf>) -> Store {

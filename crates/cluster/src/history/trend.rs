@@ -115,6 +115,12 @@ pub fn groups<'a>(entries: &'a [Entry], figure: &str) -> Vec<Group<'a>> {
 }
 
 impl Group<'_> {
+    /// Target, workload, kind and engine.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} × {}, {} ({})", self.target, self.workload, self.kind.name(), self.engine)
+    }
+
     /// Values by software release, in the order in which the releases first occur.
     #[must_use]
     pub fn releases(&self) -> Vec<Release> {

@@ -13,6 +13,9 @@ mod tools;
 mod words;
 mod wrap;
 
+use std::path::PathBuf;
+
+use atlas_document::save::{self, SaveError};
 use atlas_plan::estimate::Estimate;
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -168,4 +171,25 @@ pub fn predicted(estimate: &Estimate) -> f64 {
 /// Whether the job is a training job.
 fn trains(job: &Job<'_>) -> bool {
     matches!(job.work, Work::Training(_))
+}
+
+/// Writes all files, or none if one already exists and `force` is not set.
+///
+/// # Errors
+/// A file exists, or cannot be written.
+pub fn write(files: &[(PathBuf, &File)], force: bool) -> Result<(), SaveError> {
+    if !force {
+        save::refuse_existing(files.iter().map(|(path, _)| path.as_path()), save::FORCE_OR_OTHER_DIRECTORY)?;
+    }
+    for (path, file) in files {
+        if force {
+            save::write(path, &file.text)?;
+        } else {
+            save::write_new(path, &file.text, save::FORCE_OR_OTHER_DIRECTORY)?;
+        }
+        if file.executable {
+            save::make_executable(path)?;
+        }
+    }
+    Ok(())
 }

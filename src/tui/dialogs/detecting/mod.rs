@@ -7,13 +7,13 @@ pub use state::{DetectedTargets, State};
 
 use std::sync::Arc;
 
+use atlas_cluster::detection::entries;
 use atlas_detect::render::render;
 use atlas_detect::runner::System;
-use atlas_detect::{Options, detect};
+use atlas_detect::{Options, PROGRAMS, detect};
 use atlas_plan::search::Gauge;
 use ratatui::layout::Rect;
 
-use crate::cli::detect::{PROGRAMS, entries};
 use crate::tui::app::{App, Overlay};
 use crate::tui::dialogs::write_back::{Rewrite, WritePlan};
 use crate::tui::input::movement::Movement;

@@ -3,15 +3,13 @@
 
 use std::borrow::Cow;
 
-use atlas_cluster::history::{Entry, Group, chain, compare, groups};
+use atlas_cluster::history::{Entry, Group, chain, compare, groups, value_text};
 use atlas_core::units;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::knob::Knob;
 use atlas_report::table::{Align, Table};
 
 use super::{Page, entry};
-use crate::cli::history::compared::title;
-use crate::cli::history::{headline, minute, plain};
 use crate::tui::app::App;
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::theme::Role;
@@ -36,7 +34,7 @@ pub fn page(app: &App, width: usize) -> Vec<Line> {
             difference(first, second, &chain(all, first), width)
         }),
         Page::Trend(id) => entry(app, id).map(|entry| {
-            let Some((figure, _)) = headline(entry) else { return Vec::new() };
+            let Some((figure, _)) = entry.headline() else { return Vec::new() };
             // Only entries of the same target and workload are comparable.
             let same = |other: &&Entry| (&other.target, &other.workload) == (&entry.target, &entry.workload);
             let same: Vec<Entry> = all.iter().filter(same).cloned().collect();
@@ -120,9 +118,9 @@ fn links(links: &[&Entry], width: usize) -> Vec<Line> {
         return Vec::new();
     }
     let row = |link: &&Entry| {
-        let known = headline(link).map(|(name, value)| (name, figure(name, &[value])));
+        let known = link.headline().map(|(name, value)| (name, figure(name, &[value])));
         let known = known.map_or_else(String::new, |(_, (label, value))| format!("  {label} {}", value.concat()));
-        (link.handle().to_owned(), format!("{}  {}{known}", minute(link.at), link.kind.name()))
+        (link.handle().to_owned(), format!("{}  {}{known}", link.minute(), link.kind.name()))
     };
     let rows: Vec<(String, String)> = links.iter().map(row).collect();
     heading("chain").into_iter().chain(pairs(&rows, width)).collect()
@@ -132,7 +130,7 @@ fn one(entry: &Entry, chain: &[&Entry], width: usize) -> Vec<Line> {
     let origin = &entry.origin;
     let known = [
         ("entry", Some(entry.id.clone())),
-        ("when (UTC)", Some(minute(entry.at))),
+        ("when (UTC)", Some(entry.minute())),
         ("target", entry.target.clone()),
         ("workload", entry.workload.clone()),
         ("software", entry.software.clone()),
@@ -152,7 +150,7 @@ fn one(entry: &Entry, chain: &[&Entry], width: usize) -> Vec<Line> {
         (label.into_owned(), value.concat())
     };
     let figures: Vec<(String, String)> = entry.figures.iter().map(shown).collect();
-    let inputs = entry.inputs.iter().map(|(name, value)| (name.clone(), input(name, &plain(value))));
+    let inputs = entry.inputs.iter().map(|(name, value)| (name.clone(), input(name, &value_text(value))));
     let inputs: Vec<(String, String)> = inputs.collect();
     for (title, rows) in [("figures", figures), ("inputs", inputs)] {
         if !rows.is_empty() {
@@ -176,7 +174,7 @@ fn difference(first: &Entry, second: &Entry, chain: &[&Entry], width: usize) -> 
         [label.into_owned(), before_text, after_text, units::relative(*before, *after)]
     });
     let parts: [(&str, Vec<[String; 4]>); 2] = [("inputs", inputs.collect()), ("figures", figures.collect())];
-    let when = ["when (UTC)".to_owned(), minute(first.at), minute(second.at), String::new()];
+    let when = ["when (UTC)".to_owned(), first.minute(), second.minute(), String::new()];
     let columns = [("", Align::Left), (first.handle(), Align::Left), (second.handle(), Align::Left)];
     let mut table = Table::new(columns.into_iter().chain([("change", Align::Right)]));
     table.row(when.clone());
@@ -205,7 +203,7 @@ fn difference(first: &Entry, second: &Entry, chain: &[&Entry], width: usize) -> 
 }
 
 fn trend(group: &Group<'_>, name: &str, width: usize) -> Vec<Line> {
-    let mut lines: Vec<Line> = wrap(&title(group), width).into_iter().map(|line| (Role::Heading, line)).collect();
+    let mut lines: Vec<Line> = wrap(&group.title(), width).into_iter().map(|line| (Role::Heading, line)).collect();
     let values: Vec<f64> = group.points.iter().map(|(_, value)| *value).collect();
     let (label, shown) = figure(name, &values);
     let befores = std::iter::once(None).chain(values.iter().copied().map(Some));
@@ -217,7 +215,7 @@ fn trend(group: &Group<'_>, name: &str, width: usize) -> Vec<Line> {
         handles.join(" ")
     };
     let mut columns = vec![
-        ("when (UTC)", Align::Left, of(|entry| minute(entry.at))),
+        ("when (UTC)", Align::Left, of(|entry| entry.minute())),
         ("entry", Align::Left, of(|entry| entry.handle().to_owned())),
         ("software", Align::Left, of(|entry| entry.software.clone().unwrap_or_else(|| "–".to_owned()))),
         (&*label, Align::Right, shown),

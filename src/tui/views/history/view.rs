@@ -4,7 +4,6 @@ use atlas_cluster::history::Entry;
 use ratatui::layout::Rect;
 
 use super::{Page, filtered_entries, pages, selected_entry};
-use crate::cli::history::headline;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::tables::state::Table;
@@ -107,7 +106,7 @@ fn texts(entry: &Entry) -> [String; 7] {
 
 /// Returns the label of the entry's headline metric, and its value with unit.
 fn figure_of(entry: &Entry) -> (String, String) {
-    headline(entry).map_or_else(Default::default, |(name, value)| {
+    entry.headline().map_or_else(Default::default, |(name, value)| {
         let (label, shown) = pages::figure(name, &[value]);
         (label.into_owned(), shown.concat())
     })

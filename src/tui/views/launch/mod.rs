@@ -80,7 +80,7 @@ struct Write(Arc<Files>, PathBuf);
 impl Job for Write {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
         let files: Vec<_> = self.0.files.iter().map(|file| (self.1.join(&file.name), file)).collect();
-        crate::cli::launch::write(&files, false).map_err(|error| error.to_string())?;
+        launch::write(&files, false).map_err(|error| error.to_string())?;
         let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
         Ok(Product::Written(format!("wrote {}", names.join(", "))))
     }
