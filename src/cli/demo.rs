@@ -12,7 +12,6 @@ use super::output::{self, Charset, write_stderr};
 use super::progress::Progress;
 use super::{pick, tui};
 use crate::demo::{Demo, Demos, HeadlessReport, StepReport, run_headless};
-use crate::tui::session::SessionMode;
 use atlas_document::suggestion::{clause, nearest};
 use atlas_report::table::{Table, left, right};
 
@@ -109,10 +108,8 @@ fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Resu
     if args.name.len() > 1 {
         return Err(Failure::usage(["only one tour can be played at a time; use --headless to check several"]).into());
     }
-    let screen = tui::Args { screen: globals.screen.clone(), out: Some(args.out), ..tui::Args::default() };
-    let options = tui::options(screen, globals);
     let demo = chosen.first().map(|demo| demo.name.to_string());
-    crate::tui::run(crate::tui::Options { demo, demo_auto: args.auto, keep: SessionMode::Nothing, ..options })
+    tui::play(demo, args.auto, args.out, globals)
 }
 
 /// Checks all tours and prints every step. Fails at the end if a step or a target failed.

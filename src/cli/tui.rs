@@ -1,6 +1,7 @@
 //! `atlas tui`, and plain `atlas` on a terminal.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::args::{Globals, Screen};
 use super::failure::Failure;
@@ -109,9 +110,14 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     start(args, &globals, Some(View::Explain))
 }
 
+/// Opens the TUI with a tour. The session is neither read nor saved.
+pub fn play(demo: Option<String>, auto: Option<Duration>, out: PathBuf, globals: &Globals) -> color_eyre::Result<()> {
+    let args = Args { screen: globals.screen.clone(), out: Some(out), ..Args::default() };
+    crate::tui::run(Options { demo, demo_auto: auto, keep: SessionMode::Nothing, ..options(args, globals) })
+}
+
 /// Start parameters of the TUI.
-#[must_use]
-pub fn options(args: Args, globals: &Globals) -> Options {
+fn options(args: Args, globals: &Globals) -> Options {
     Options {
         sources: globals.sources(),
         theme: args.screen.theme,

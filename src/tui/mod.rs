@@ -8,7 +8,7 @@
 //!   registers it
 //! * [`dialogs`] – forms, prompts, pickers and the export, opened above a view
 //! * [`input`] – from bytes to events, from keys to actions; cursors, scrolling and the mouse
-//! * [`widgets`] – text, frames, plots, images and layout; [`painter`] sends changed cells; [`theme`] has the colors
+//! * [`widgets`] – text, frames, plots, images and layout; [`painter`] sends changed cells
 //! * [`tables`] – filters and sort orders
 //! * [`work`] – questions that are computed on threads
 //! * [`session`] – what the next start restores; [`plain`] – the interface as lines of text
@@ -31,7 +31,6 @@ pub mod session;
 pub mod tables;
 #[cfg(test)]
 mod testing;
-pub mod theme;
 mod tour;
 pub mod update;
 pub mod views;
@@ -41,7 +40,7 @@ pub mod work;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use crate::tui::painter::color;
+pub use crate::theme::{self, color};
 pub use runtime::run;
 
 use crate::demo::View;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::shape::{help, list, map, map_of, number, positive, text, texts, word};
 use crate::demo::{Action, Pane};
-use crate::tui::theme::Role;
+use crate::theme::Role;
 use atlas_document::decode::Bounds;
 use atlas_plan::knob::KNOBS;
 

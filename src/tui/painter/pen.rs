@@ -3,8 +3,8 @@
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 
+use crate::tui::color::ColorDepth;
 use crate::tui::painter::cells::ON_BLANK;
-use crate::tui::painter::color::ColorDepth;
 
 /// Colors and attributes in effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

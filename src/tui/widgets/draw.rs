@@ -1,7 +1,7 @@
 //! Draws text and frames into the buffer, clipped to their areas.
 
+use crate::tui::color;
 use crate::tui::painter::cells::{self, TextWidth as _};
-use crate::tui::painter::color;
 use crate::tui::theme::{Glyphs, Role, Theme};
 use crate::tui::widgets::graphics::Chart;
 use ratatui::buffer::Buffer;

@@ -6,8 +6,8 @@ use std::ops::Range;
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
+use crate::tui::color::ColorDepth;
 use crate::tui::painter::cells::{is_erased, width_of};
-use crate::tui::painter::color::ColorDepth;
 use crate::tui::painter::pen::{Pen, Short};
 
 /// Longest run of unchanged cells considered for rewriting; a jump never takes more bytes than this.

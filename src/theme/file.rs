@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 use ratatui::style::{Color, Modifier, Style};
 
+use super::color::{self, ColorDepth};
 use super::{Role, Theme, plain};
-use crate::tui::color::{self, ColorDepth};
+
 use atlas_catalog::shipped::Text;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::node::{Node, Position};

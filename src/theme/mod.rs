@@ -4,6 +4,7 @@
 //! up styles. Backgrounds are painted for selections and flashes only, because every painted cell costs bytes on every
 //! frame, and text is always readable on the user's own background.
 
+pub mod color;
 mod file;
 mod glyphs;
 
@@ -12,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use ratatui::style::{Modifier, Style};
 
-pub use super::color::ColorDepth;
+pub use color::ColorDepth;
 pub use glyphs::Glyphs;
 
 use atlas_catalog::shipped;

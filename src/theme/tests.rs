@@ -60,7 +60,7 @@ const CONES: [(&str, [[f64; 3]; 3]); 3] = [
 ];
 
 fn linear(color: Color) -> [f64; 3] {
-    let [r, g, b] = crate::tui::painter::color::rgb(color).unwrap_or_else(|| unreachable!("{color:?}"));
+    let [r, g, b] = crate::theme::color::rgb(color).unwrap_or_else(|| unreachable!("{color:?}"));
     [r, g, b].map(|channel| {
         let c = f64::from(channel) / 255.0;
         if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
