@@ -8,7 +8,7 @@
 //!   registers it
 //! * [`dialogs`] – forms, prompts, pickers and the export, opened above a view
 //! * [`input`] – from bytes to events, from keys to actions; cursors, scrolling and the mouse
-//! * [`widgets`] – text, frames, plots, images and layout; [`painter`] sends changed cells
+//! * [`widgets`] – text, frames, plots and images; [`painter`] sends changed cells
 //! * [`tables`] – filters and sort orders
 //! * [`work`] – questions that are computed on threads
 //! * [`session`] – what the next start restores; [`plain`] – the interface as lines of text

@@ -7,8 +7,8 @@ use crate::tui::dialogs::{detecting, export, form, help};
 use crate::tui::input::keymap::Mode;
 use crate::tui::input::movement::Movement;
 use crate::tui::update::applying::{select_target, select_workload};
+use crate::tui::views::layout::{self, Areas};
 use crate::tui::views::{assistant, results};
-use crate::tui::widgets::layout::{self, Areas};
 
 /// Moves the cursor or scrolls in a mode.
 pub(in crate::tui) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {

@@ -8,8 +8,8 @@ use crate::tui::input::keymap::{Action, Mode};
 use crate::tui::message::Effect;
 use crate::tui::screen;
 use crate::tui::update::act::act;
+use crate::tui::views::layout;
 use crate::tui::views::{edits, scenarios};
-use crate::tui::widgets::layout;
 
 /// Rows per notch of the wheel.
 const ROWS_PER_NOTCH: i32 = 3;

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::tui::app::stale::DirtyRegion;
 use crate::tui::app::{App, PANES, Pane};
-use crate::tui::widgets::layout::{areas, fits, inner, inner_rows, knob_rows};
+use crate::tui::views::layout::{areas, fits, inner, inner_rows, knob_rows};
 
 /// Scrolls the stale parts so that the selected items are visible.
 pub(in crate::tui) fn follow(app: &mut App) {

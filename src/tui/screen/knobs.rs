@@ -4,8 +4,8 @@ use crate::tui::app::{Answer, App, Pane, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
+use crate::tui::views::layout;
 use crate::tui::widgets::draw::Canvas;
-use crate::tui::widgets::layout;
 use ratatui::layout::Rect;
 
 use atlas_core::units;

@@ -17,10 +17,10 @@ use crate::tui::dialogs::{help, popup};
 use crate::tui::input::keymap::Mode;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tour;
+use crate::tui::views::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use crate::tui::views::{optimum, outlook, overview, race, results, scenarios};
 use crate::tui::widgets::draw::{self, Canvas};
 use crate::tui::widgets::graphics::{Chart, Graphics};
-use crate::tui::widgets::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

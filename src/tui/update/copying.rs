@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use crate::tui::app::App;
 use crate::tui::message::Effect;
 use crate::tui::update::status::fail;
-use crate::tui::widgets::layout;
+use crate::tui::views::layout;
 use crate::tui::{screen, views};
 
 /// Copies the item under the cursor, or the whole table.

@@ -2,6 +2,7 @@
 //!
 //! The folder of a view has a `Spec` of its functions; `demo::views` lists the views. Some folders have no view of their
 //! own but a part of the overview or a dialog: `assistant`, `edits`, `idle`, `outlook`, `results` and `scenarios`.
+//! `layout` computes the rectangles of the screen.
 
 pub mod advice;
 pub mod assistant;
@@ -16,6 +17,7 @@ pub mod history;
 pub mod idle;
 mod keys;
 pub mod launch;
+pub mod layout;
 pub mod measurements;
 pub mod optimum;
 pub mod outlook;
@@ -45,7 +47,6 @@ use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, wrap};
-use crate::tui::widgets::layout;
 
 /// Functions of a view. Each view overrides those of [`Spec::DEFAULT`] that it needs.
 pub(in crate::tui) struct Spec {

@@ -1,8 +1,7 @@
-//! Drawing of text, frames, plots and images, and the layout of the screen.
+//! Drawing of text, frames, plots and images.
 
 pub mod draw;
 pub(in crate::tui) mod frames;
 pub mod graphics;
-pub mod layout;
 pub mod line;
 pub(in crate::tui) mod plot;

@@ -11,8 +11,8 @@ use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::theme::Role;
 use crate::tui::update::showing::explain_metric;
+use crate::tui::views::layout;
 use crate::tui::widgets::draw::Canvas;
-use crate::tui::widgets::layout;
 use atlas_plan::estimate::{Metric, MetricId};
 
 /// The view.

@@ -12,9 +12,9 @@ use crate::tui::message::Effect;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use crate::tui::update::showing;
+use crate::tui::views::layout;
 use crate::tui::views::scenarios::{self, other_side};
 use crate::tui::widgets::draw::{Canvas, wrap};
-use crate::tui::widgets::layout;
 use atlas_plan::estimate::{Metric, digits};
 use atlas_plan::knob::Knob;
 

@@ -7,9 +7,9 @@ use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use crate::tui::views::edits::{Point, describe_changes};
+use crate::tui::views::layout;
 use crate::tui::views::results::tiles;
 use crate::tui::widgets::draw::Canvas;
-use crate::tui::widgets::layout;
 use atlas_plan::estimate::Metric;
 
 /// Number of metrics shown.

@@ -9,9 +9,9 @@ use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::input::movement::Movement;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
+use crate::tui::views::layout;
 use crate::tui::views::results;
 use crate::tui::widgets::draw::{Canvas, wrap};
-use crate::tui::widgets::layout;
 use ratatui::layout::Rect;
 
 use atlas_plan::estimate::{METRICS, Metric};

@@ -33,7 +33,7 @@ use crate::tui::message::Effect;
 use crate::tui::tables::state::Table;
 use crate::tui::update::applying;
 use crate::tui::update::status::{fail, note};
-use crate::tui::widgets::layout;
+use crate::tui::views::layout;
 
 /// The view.
 pub(super) static SPEC: Spec = Spec {

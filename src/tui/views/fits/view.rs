@@ -11,8 +11,8 @@ use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
+use crate::tui::views::layout;
 use crate::tui::widgets::draw::{Canvas, fit};
-use crate::tui::widgets::layout;
 use atlas_config::Mode;
 
 const VIEW: View = View::Fits;

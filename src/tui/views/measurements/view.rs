@@ -4,9 +4,9 @@ use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
+use crate::tui::views::layout;
 use crate::tui::views::measurements::{Proposal, evaluated_rows, rows_without_prediction};
 use crate::tui::widgets::draw::{Canvas, wrap};
-use crate::tui::widgets::layout;
 use atlas_core::units;
 use atlas_evidence::calibrate::Parameter;
 use atlas_evidence::calibrate::judge::EvaluatedMetric;

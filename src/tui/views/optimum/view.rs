@@ -4,12 +4,12 @@ use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
+use crate::tui::views::layout;
 use crate::tui::views::optimum::{
     Row, SearchResult, bound, candidates, current_result, is_stale, objective, row_under_cursor, rows, size, unbounded,
 };
 use crate::tui::views::sweep::view::figures;
 use crate::tui::widgets::draw::{Canvas, wrap};
-use crate::tui::widgets::layout;
 use atlas_core::units;
 use atlas_plan::search::optimize::Candidate;
 use atlas_report::optimum::{changes, describe_extent};

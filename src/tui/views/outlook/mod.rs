@@ -12,8 +12,8 @@ pub use state::Outlook;
 use crate::tui::app::stale::DirtyRegion;
 use crate::tui::app::{App, Pane, View};
 use crate::tui::message::{Effect, Timer};
+use crate::tui::views::layout;
 use crate::tui::views::sweep::{self, Question};
-use crate::tui::widgets::layout;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 

@@ -11,8 +11,8 @@ use crate::tui::input::keymap::{Action, Keys, Mode, Place, SharedKeys, bind};
 use crate::tui::screen::{knobs, lists};
 use crate::tui::tables::state::Table;
 use crate::tui::update::applying;
+use crate::tui::views::layout::{self, Areas};
 use crate::tui::widgets::draw::Canvas;
-use crate::tui::widgets::layout::{self, Areas};
 use atlas_document::Origin;
 use atlas_plan::knob::ValueType;
 

@@ -10,8 +10,8 @@ use crate::tui::input::keymap::{Action, Keys, SharedKeys, bind};
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 use crate::tui::update::files::open_editor;
+use crate::tui::views::layout;
 use crate::tui::widgets::draw::{Canvas, wrap};
-use crate::tui::widgets::layout;
 use atlas_document::{Diagnostic, Severity};
 
 /// The view.

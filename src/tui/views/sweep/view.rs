@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::input::keymap::Action;
 use crate::tui::theme::Role;
+use crate::tui::views::layout;
 use crate::tui::views::results::{change, split as split_number};
 use crate::tui::views::sweep::heat::{Heat, format_setting};
 use crate::tui::views::sweep::{self, Curves};
 use crate::tui::widgets::draw::{Canvas, wrap};
-use crate::tui::widgets::layout;
 use crate::tui::widgets::plot::{Plot, Series, Shape, color, letter};
 use crate::tui::work::query::Query;
 

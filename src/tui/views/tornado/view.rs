@@ -108,7 +108,7 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 /// Number of rows of the list of levers.
 #[must_use]
 pub fn page(app: &App, rows: usize) -> usize {
-    let width = crate::tui::widgets::layout::areas(app).body.width.saturating_sub(4);
+    let width = crate::tui::views::layout::areas(app).body.width.saturating_sub(4);
     let below = current_tornado(app).map_or(0, |tornado| notes(tornado, width).len()).min(rows / 3);
     rows.saturating_sub(usize::from(HEADING) + below)
 }

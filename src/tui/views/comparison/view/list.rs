@@ -6,8 +6,8 @@ use super::{RATIO, column_ranks, compares, metric_index, metrics, number, ratio_
 use crate::tui::app::App;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
+use crate::tui::views::layout;
 use crate::tui::widgets::draw::Canvas;
-use crate::tui::widgets::layout;
 use atlas_plan::estimate::standing::Rank;
 use atlas_plan::estimate::{Metric, Scale};
 

@@ -9,8 +9,8 @@ use crate::tui::app::{Answer, App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
+use crate::tui::views::layout;
 use crate::tui::widgets::draw::{Canvas, wrap};
-use crate::tui::widgets::layout;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
