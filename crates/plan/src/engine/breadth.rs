@@ -1,6 +1,6 @@
 //! Tests of networks other than plain decoders: encoders, encoder-decoders, hybrids, sparse attention, convolutions.
 
-use crate::engine::datasheet;
+use crate::scenario::datasheet;
 use atlas_catalog::Catalog;
 use atlas_core::count::Count;
 use atlas_perf::accelerator::Precision;

@@ -11,14 +11,12 @@
 //! * [`benchboard`] – the estimator of the predecessor dashboard
 //! * [`atlas_sim`] – event simulation: contention, queues, failures
 //! * [`answer`] – applies the physics engines to a scenario
-//! * [`datasheet`] – converts catalog entries of devices and models to the inputs of the physics engines
 //! * [`notes`] – assumptions and limitations of an estimate
 
 pub mod answer;
 pub mod benchboard;
 #[cfg(test)]
 mod breadth;
-pub mod datasheet;
 mod idle;
 pub mod notes;
 pub mod semi_empirical;

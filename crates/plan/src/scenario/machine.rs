@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Parts;
-use crate::engine::datasheet;
+use super::datasheet;
 use atlas_catalog::Accelerator as Sheet;
 use atlas_config::Target;
 use atlas_core::count::Count;

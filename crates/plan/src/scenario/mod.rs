@@ -5,6 +5,7 @@ mod adapters;
 mod corrections;
 mod cost;
 mod dashboard;
+pub mod datasheet;
 mod drafts;
 mod idle;
 mod images;
@@ -38,7 +39,6 @@ pub use set_knob::CONCURRENCY;
 pub use simulation::{SLOW_FACTOR, Simulation};
 pub use software::{ActiveSoftware, ServingDefaults};
 
-use crate::engine::datasheet;
 use crate::knob::{KnobError, Overrides};
 use atlas_catalog::Accelerator as Sheet;
 use atlas_catalog::model::Draft;

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use self::layers::Layer;
-use crate::engine::datasheet;
+use crate::scenario::datasheet;
 use atlas_catalog::Catalog;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_perf::accelerator::Precision;

@@ -3,8 +3,8 @@
 use atlas_catalog::accelerator::Peaks;
 use atlas_catalog::software::{self, AcceleratorClass, SoftwareKind};
 use atlas_core::plan::{Format, LoraTargets, Optimizer, Recompute, Sharding};
-use atlas_plan::engine::datasheet;
 use atlas_plan::knob::Knob;
+use atlas_plan::scenario::datasheet;
 use serde_json::Value;
 
 use super::{Context, counts, dispatcher};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::custom::{Phase, TREE};
 use super::layers;
 use super::{PREDECESSOR_ACCELERATORS, Pattern, Predecessor, TRANSFORMER, Topology, UNKNOWN, known};
-use crate::engine::datasheet;
+use crate::scenario::datasheet;
 use crate::simulation::options::Options;
 use crate::simulation::plan::{Plan, Work, inapplicable_options, too_many, training_work};
 use crate::simulation::words::Window;
