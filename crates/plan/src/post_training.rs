@@ -11,7 +11,7 @@
 //! If training and rollout share all nodes, they alternate, and the state of the idle one is in host memory; the time
 //! to move it is not modeled.
 
-use crate::engine::answer::{serving, throttle, training};
+use crate::engine::answer::throttle;
 use crate::engine::estimate;
 use crate::estimate::{Estimate, MemoryPart, MetricId};
 use crate::knob::{Knob, KnobError, Overrides, Setting};
@@ -177,8 +177,7 @@ fn rate_at_load(
 /// Seconds to transfer the weights from the trainers to the rollout replicas. `rolled` is the estimate of `rollout`;
 /// `apart`: they are on different nodes.
 fn sync(train: &Scenario, rollout: &Scenario, rolled: &Estimate, apart: bool) -> f64 {
-    let (Some(input), Some(served)) = (training::input(train, &train.base), serving::input(rollout, &rollout.base))
-    else {
+    let (Some(input), Some(served)) = (train.training_input(&train.base), rollout.serving_input(&rollout.base)) else {
         return 0.0;
     };
     let constants = throttle::training(train, &input);
@@ -352,7 +351,7 @@ fn loading(training: &Training, models: f64, weights: f64, notes: &mut Vec<Strin
     let places = (free / weights).floor();
     // All places but one hold a model for good. Without a place, states of training are moved away and back.
     let moved = if places >= 1.0 { (models - places + 1.0) * weights } else { frozen + 2.0 * (weights - free) };
-    let input = training::input(scenario, &scenario.base);
+    let input = scenario.training_input(&scenario.base);
     let link = scenario.machine.and_then(|machine| machine.host.link_bw).zip(input);
     let seconds = link.map(|(link, input)| moved / (link * throttle::training(scenario, &input).link_fraction));
     let gb = |bytes: f64| bytes / BYTES_PER_GB;

@@ -14,7 +14,6 @@ use atlas_config::library::Library;
 use atlas_config::{Mode, Target, Workload};
 use atlas_core::field::FileLocation;
 use atlas_document::{Diagnostics, Node};
-use atlas_plan::engine::answer::serving::weights_share;
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 
@@ -142,7 +141,7 @@ pub fn documents(import: &Import, library: &Library, given: &UserInput) -> Resul
             let (target, workload) = (entry(&target.body), entry(&written.0));
             let draft = Documents { name: name.clone(), target, workload, ..Documents::default() };
             let (_, scenario) = draft.scenario(library, &Overrides::new()).ok()?;
-            weights_share(&scenario, &scenario.base)
+            scenario.weights_share(&scenario.base)
         });
     }
     let workload = workload::write(&context, &mut notes).map_err(|more| gaps.extend(more)).ok();

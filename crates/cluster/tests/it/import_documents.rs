@@ -5,7 +5,6 @@ use atlas_cluster::documents::{Documents, UserInput, documents};
 use atlas_config::library::Library;
 use atlas_core::field::{FileLocation, ValueType};
 use atlas_document::Sources;
-use atlas_plan::engine::answer::serving::{memory_share, weights_share};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::Scenario;
 
@@ -284,8 +283,8 @@ fn tensorrt_llm_limits_the_cache_to_a_share_of_what_the_weights_leave_free() {
     let lengths = [("prompt", "2000"), ("generate", "500"), ("concurrency", "64")];
     let utilization = |flags: &str| {
         let (_, scenario) = planned(&format!("{server} {flags}"), &lengths);
-        let weights = weights_share(&scenario, &scenario.base).unwrap();
-        let share = memory_share(&scenario, &scenario.base);
+        let weights = scenario.weights_share(&scenario.base).unwrap();
+        let share = scenario.memory_share(&scenario.base);
         ((share - weights) / (1.0 - weights), weights)
     };
     let (usual, weights) = utilization("");

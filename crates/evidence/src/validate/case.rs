@@ -8,7 +8,6 @@ use atlas_document::{Diagnostics, Node, Severity};
 use atlas_perf::interval::{self, Factors, Regime, Release};
 use atlas_perf::serving::ServingInput;
 use atlas_perf::training::TrainingInput;
-use atlas_plan::engine::answer;
 use atlas_plan::estimate::Estimate;
 use atlas_plan::scenario::{Parts, Scenario};
 use serde_json::Value;
@@ -118,13 +117,13 @@ impl RowScenario {
     /// Returns the engine input of a training run.
     #[must_use]
     pub fn training(&self) -> Option<TrainingInput> {
-        answer::training::input(&self.scenario, &self.scenario.base)
+        self.scenario.training_input(&self.scenario.base)
     }
 
     /// Returns the engine input of a deployment.
     #[must_use]
     pub fn serving(&self) -> Option<ServingInput> {
-        answer::serving::input(&self.scenario, &self.scenario.base)
+        self.scenario.serving_input(&self.scenario.base)
     }
 }
 
@@ -250,8 +249,8 @@ impl Input {
     #[must_use]
     pub fn of_scenario(scenario: &Scenario) -> Option<Input> {
         match scenario.mode() {
-            Mode::Training => answer::training::input(scenario, &scenario.base).map(Input::Training),
-            Mode::Inference => answer::serving::input(scenario, &scenario.base).map(Input::Serving),
+            Mode::Training => scenario.training_input(&scenario.base).map(Input::Training),
+            Mode::Inference => scenario.serving_input(&scenario.base).map(Input::Serving),
         }
     }
 }

@@ -215,7 +215,7 @@ fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
 
 /// Note on the host memory that offloaded states take.
 fn offloaded(scenario: &Scenario) -> Option<String> {
-    let input = super::answer::training::input(scenario, &scenario.base).filter(|input| input.offload.any())?;
+    let input = scenario.training_input(&scenario.base).filter(|input| input.offload.any())?;
     let needs = super::answer::training::host_bytes(scenario, &input) * 1e-9;
     let has = scenario.host_memory_gb.map_or_else(
         || "that of this target is unknown (host_memory_gb), so it is assumed to be enough".to_owned(),

@@ -1,7 +1,7 @@
 //! Knobs that have no effect in a scenario, and why: a feature that the model lacks, or a setting of another knob.
 
+use super::training_input::next_token;
 use super::{Phase, Scenario};
-use crate::engine::answer::training::next_token;
 use crate::knob::{FileLocation, Knob};
 use atlas_config::Mode;
 use atlas_core::count::Count;

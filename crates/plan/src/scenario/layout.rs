@@ -1,7 +1,6 @@
 //! Default parallel layout for values that the files do not state: tensor-parallel ranks, attention groups, replicas.
 
 use super::{Machine, Phase, Scenario};
-use crate::engine::answer::training;
 use crate::knob::Knob;
 use atlas_config::Mode;
 use atlas_config::workload::PlanSpec;
@@ -134,14 +133,14 @@ impl Scenario {
             Some(dp) => dp % group == 0.0,
             None => trial.shape.dp >= group,
         };
-        let input = training::input(self, &trial).filter(|_| fits && spread && self.software_supports(&trial))?;
+        let input = self.training_input(&trial).filter(|_| fits && spread && self.software_supports(&trial))?;
         let memory = training_memory(&input, &Constants::default(), input.recompute);
         Some(memory.weights + memory.gradients + memory.optimizer)
     }
 
     /// Bytes of a checkpoint: trained weights with their optimizer states. Frozen weights are not saved: they do not change.
     pub(super) fn checkpoint_bytes(&self, phase: &Phase) -> f64 {
-        let input = training::input(self, phase).filter(|_| phase.shape.mode == Mode::Training);
+        let input = self.training_input(phase).filter(|_| phase.shape.mode == Mode::Training);
         input.map_or(0.0, |input| self.trained_params(phase) * (input.weight_bytes + input.optimizer_bytes))
     }
 

@@ -17,9 +17,11 @@ mod phase;
 mod plausible;
 mod pools;
 mod reuse;
+mod serving_input;
 mod set_knob;
 mod simulation;
 mod software;
+mod training_input;
 
 use atlas_core::count::Count;
 use std::sync::Arc;

@@ -4,7 +4,6 @@ use atlas_core::count::Count;
 use std::sync::Arc;
 
 use super::{Parts, Phase, Scenario, drafts, first_draw, reuse};
-use crate::engine::answer::training::stage_layers;
 use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use atlas_config::Mode;
 use atlas_core::field::{DefaultValue, Field, Slot};
@@ -49,7 +48,7 @@ impl Scenario {
             Knob::MoeDispatcher => word(self.moe_dispatcher(&self.base).name()),
             Knob::AttentionDp => number(self.base.decode_layout().attention_dp),
             Knob::Load => {
-                let usual = || load_kind(&crate::engine::answer::serving::load(self, &self.base));
+                let usual = || load_kind(&self.load(&self.base));
                 word(plan.serving.load.unwrap_or_else(usual).name())
             }
             Knob::OverlapScheduling => Setting::Toggle(self.host_overlap(&self.base) == HostOverlap::Scheduling),
@@ -64,8 +63,8 @@ impl Scenario {
             Knob::Fabric => Setting::Choice(Arc::clone(&self.fabric)),
             Knob::Tp => number(self.base.decode_layout().tp),
             Knob::Pp => number(self.base.decode_layout().pp),
-            Knob::FirstLayers => number(plan.first_layers.map_or_else(|| stage_layers(self, 0.0), f64::from)),
-            Knob::LastLayers => number(plan.last_layers.map_or_else(|| stage_layers(self, shape.pp - 1.0), f64::from)),
+            Knob::FirstLayers => number(plan.first_layers.map_or_else(|| self.stage_layers(0.0), f64::from)),
+            Knob::LastLayers => number(plan.last_layers.map_or_else(|| self.stage_layers(shape.pp - 1.0), f64::from)),
             Knob::Dp => number(self.base.decode_layout().dp),
             Knob::Ep => number(self.base.decode_layout().ep),
             Knob::Etp => number(self.expert_tensor_ranks(&self.base)),
@@ -80,7 +79,7 @@ impl Scenario {
             }
             Knob::GpuMemoryUtilization => {
                 // Round the default to a thousandth: a reserve in GiB yields a share with many digits.
-                let usual = || (1e3 * crate::engine::answer::serving::memory_share(self, &self.base)).round() / 1e3;
+                let usual = || (1e3 * self.memory_share(&self.base)).round() / 1e3;
                 number(plan.serving.gpu_memory_utilization.unwrap_or_else(usual))
             }
             Knob::ChunkedPrefill => Setting::Toggle(plan.serving.chunked_prefill.unwrap_or(served.chunked_prefill)),

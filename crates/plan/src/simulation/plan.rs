@@ -73,14 +73,14 @@ impl Plan {
         let lacking = || Problems(vec!["the scenario needs an accelerator and a model".to_owned()]);
         let work = match scenario.mode() {
             Mode::Training => {
-                let input = answer::training::input(scenario, &scenario.base).ok_or_else(lacking)?;
+                let input = scenario.training_input(&scenario.base).ok_or_else(lacking)?;
                 let usual = answer::event::training::input(scenario, &scenario.simulation(&scenario.base), &input);
                 let work = training_work(usual, answer::event::training::hosts(scenario, &input), options, window);
                 problems.extend(too_many(&work));
                 Work::Training(Box::new(work))
             }
             Mode::Inference => {
-                let input = answer::serving::input(scenario, &scenario.base).ok_or_else(lacking)?;
+                let input = scenario.serving_input(&scenario.base).ok_or_else(lacking)?;
                 let requested = serving_input(scenario, &input, options, &mut notes, &mut problems);
                 let held = replicas_held(scenario);
                 notes.extend(autoscaling_note(&requested));

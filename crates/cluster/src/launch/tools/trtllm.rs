@@ -1,7 +1,6 @@
 //! TensorRT-LLM: `trtllm-serve` with a file of LLM arguments.
 
 use atlas_core::plan::{Format, cache_format_name};
-use atlas_plan::engine::answer::serving::weights_share;
 use atlas_plan::knob::Knob;
 
 use super::serving::{servers, set_servers};
@@ -100,7 +99,7 @@ pub(super) fn extra_options(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Ke
     }
     if let Some(share) = s.memory_share {
         // The fraction counts only the memory that the weights leave free.
-        let weights = weights_share(job.scenario, &job.scenario.base).unwrap_or(0.0);
+        let weights = job.scenario.weights_share(&job.scenario.base).unwrap_or(0.0);
         let of_free = (share - weights) / (1.0 - weights);
         if of_free > 0.0 {
             k.put("kv_cache_config.free_gpu_memory_fraction", (1e4 * of_free).round() / 1e4);

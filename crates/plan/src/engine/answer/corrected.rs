@@ -175,7 +175,7 @@ pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures,
     if let Some(found) = found.ttft {
         serving.ttft_interval = own(found, serving.ttft_interval);
     }
-    if let Some(input) = super::serving::input(scenario, phase) {
+    if let Some(input) = scenario.serving_input(phase) {
         latencies(serving, &mut figures.latency, input.output_lengths(), tpot, ttft);
     }
 }
@@ -270,7 +270,7 @@ mod tests {
             let estimate = crate::engine::estimate(&scenario);
             let (before, after) = (shipped.serving.unwrap(), estimate.detail.unwrap().serving.unwrap());
             assert!(after.tpot_ms.mean > 1.1 * before.tpot_ms.mean && after.ttft_ms.mean < before.ttft_ms.mean);
-            let lengths = crate::engine::answer::serving::input(&scenario, &scenario.base).unwrap().output_lengths();
+            let lengths = scenario.serving_input(&scenario.base).unwrap().output_lengths();
             assert_eq!(after.e2e_ms, end_to_end(lengths, after.ttft_ms, after.tpot_ms));
             for id in [MetricId::P50Ms, MetricId::P95Ms, MetricId::P99Ms] {
                 let term = crate::explain::explain(&scenario, &parts, &estimate, id.metric());

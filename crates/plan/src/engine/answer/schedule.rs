@@ -56,7 +56,7 @@ fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
 /// Estimates a serving phase. Replicas follow the autoscaling factor, and requests arrive at the phase's own rate or at
 /// the load factor of its profile times the capacity.
 fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Served)> {
-    let mut input = serving::input(scenario, phase)?;
+    let mut input = scenario.serving_input(phase)?;
     let constants = throttle::serving(scenario, &input);
     let replicas = phase.arrival.dp_override.unwrap_or(phase.shape.dp) * phase.autoscale_factor;
     input.layout.dp = Count::floor(replicas.round()).max(Count::ONE);

@@ -261,14 +261,14 @@ mod tests {
             let whole = answer("h100-sxm-8", workload, more).unwrap().0;
             let used = match workload.ends_with("train") {
                 true => {
-                    let input = super::super::training::input(&whole, &whole.base).unwrap();
+                    let input = whole.training_input(&whole.base).unwrap();
                     DeviceUtilization::training(
                         &memoized(&input, &Constants::with_factors(&whole.efficiency.training), None),
                         1.0,
                     )
                 }
                 false => {
-                    let input = super::super::serving::input(&whole, &whole.base).unwrap();
+                    let input = whole.serving_input(&whole.base).unwrap();
                     let constants = Constants::with_factors(&whole.efficiency.serving);
                     let out = atlas_perf::serving::estimate(&input, &constants);
                     DeviceUtilization::serving(&input, &out, &Arithmetic::of(&input, &out), 1.0)

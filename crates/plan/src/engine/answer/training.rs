@@ -1,157 +1,37 @@
-//! Training: converts a scenario to an optimizer step, and its estimate to metrics.
+//! Training: converts the estimate of an optimizer step to metrics.
 
 use super::event::training::{Answer, MIN_GOODPUT, hosts};
 use super::{Physics, limits, power, refused_nvfp4, throttle};
 use crate::estimate::{
     Breakdown, Detail, Figures, Interval, MemoryPart, MemoryUse, SimulatedTraining, TimePart, Training, Verdict,
 };
-use crate::scenario::{Machine, Phase, Scenario};
-use atlas_core::count::Count;
-use atlas_core::plan::{ContextExchange, CpuOffload, Format, Trained};
-use atlas_core::plan_spec::HEADROOM;
+use crate::scenario::{Phase, Scenario};
+use atlas_core::plan::Format;
 use atlas_perf::accelerator::Precision;
-use atlas_perf::arch::{Architecture, Head};
 use atlas_perf::constants::Constants;
 use atlas_perf::interval::{self, Release};
 use atlas_perf::memory::{self, MemoryBreakdown};
-use atlas_perf::serving::formats::stored_bytes;
 use atlas_perf::training;
-use atlas_perf::training::{
-    Offload, Optimizer, Recompute, Reshard, Schedule, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput,
-    Unsupported,
-};
-use atlas_perf::traits::{Regather, TrainingTraits, WeightCopies};
+use atlas_perf::training::{Recompute, TimeBreakdown, TrainingEstimate, TrainingInput, Unsupported};
+use atlas_perf::traits::TrainingTraits;
 
 /// Bytes per parameter of weights, gradients and Adam states in mixed precision (ZeRO, arXiv 1910.02054, section 3.1),
 /// with gradients kept in fp32.
 pub(crate) const STATE_BYTES: f64 = 18.0;
 
-/// Input of the training engine for a phase; `None` without machine or model.
-#[must_use]
-pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
-    Some(build_input(scenario, phase, scenario.machine.as_ref()?, scenario.model.as_ref()?))
-}
-
-/// Builds the engine input from files and knobs.
-fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architecture) -> TrainingInput {
-    let (shape, plan) = (&phase.shape, &phase.plan);
-    let cp = plan.cp.unwrap_or(Count::ONE);
-    let format = scenario.format(phase);
-    let precision = Precision::from(format);
-    let traits = &scenario.active_software.training;
-    let wide = matches!(format, Format::Fp32 | Format::Tf32);
-    let frozen = plan.trained.unwrap_or(Trained::All) != Trained::All;
-    // Frozen weights are not updated and need no 32-bit copy.
-    let masters = wide || (traits.weights == WeightCopies::MasterOnly && !frozen);
-    let optimizer = plan.optimizer.unwrap_or(Optimizer::Adam);
-    let grad_bytes = plan.gradient_format.map_or(traits.gradient_format.bytes(precision), stored_bytes);
-    let reduce_bytes = plan.gradient_format.map_or(traits.reduce_format.bytes(precision), stored_bytes);
-    let sharding = scenario.sharding(phase);
-    let [trained, trained_experts] = scenario.trained_shares(phase, arch);
-    let host = Offload { link_bw: machine.host.link_bw, host_bw: machine.host.memory_bw, ..Offload::default() };
-    let input = TrainingInput {
-        arch: *arch,
-        accelerator: machine.device,
-        accelerators: shape.tp * cp * shape.pp * shape.dp,
-        domain: machine.domain,
-        oversubscription: machine.oversubscription,
-        // Images have no length: token counts in the file have no effect.
-        seq: if arch.convolutions.is_some() { 1.0 } else { (shape.prompt + shape.generate).max(1.0) },
-        micro: scenario.micro(phase),
-        global: scenario.global(phase),
-        tp: shape.tp,
-        pp: shape.pp,
-        vpp: plan.vpp.unwrap_or(Count::ONE),
-        first_layers: plan.first_layers.filter(|_| shape.pp > 1.0),
-        last_layers: plan.last_layers.filter(|_| shape.pp > 1.0),
-        mtp_layers: if next_token(arch) { plan.mtp_layers.unwrap_or(Count::ZERO) } else { Count::ZERO },
-        dp: shape.dp,
-        cp,
-        context_exchange: plan.cp_comm_type.unwrap_or(ContextExchange::Ring),
-        ep: if arch.is_moe() { phase.ep() } else { Count::ONE },
-        etp: scenario.expert_tensor_ranks(phase),
-        sequence_parallel: scenario.sequence_parallel(phase),
-        sharding,
-        reshard: Some(match traits.regather {
-            Regather::OncePerStep => Reshard::OncePerStep,
-            Regather::OnceUnderPipeline | Regather::OnceWithExperts if shape.pp > 1.0 => Reshard::OncePerStep,
-            Regather::OnceWithExperts if arch.is_moe() => Reshard::OncePerStep,
-            Regather::OnceUnderPipeline | Regather::OnceWithExperts | Regather::EveryMicroBatch => {
-                Reshard::EveryMicroBatch
-            }
-        }),
-        shard: plan.shard,
-        schedule: plan.schedule.unwrap_or(Schedule::OneForwardOneBackward),
-        recompute: scenario.recompute(phase),
-        recompute_layers: plan.recompute_layers,
-        recompute_reserve: plan.recompute_reserve.unwrap_or(HEADROOM),
-        precision,
-        block_scaled: matches!(format, Format::Mxfp8 | Format::Fp4),
-        imbalance: plan.imbalance.unwrap_or(1.0),
-        weight_bytes: if masters { 4.0 } else { 2.0 },
-        grad_bytes,
-        reduce_bytes: Some(reduce_bytes),
-        optimizer,
-        optimizer_bytes: optimizer.bytes(!masters),
-        offload: match plan.cpu_offload.filter(|_| scenario.offloads(phase)) {
-            None | Some(CpuOffload::None) => Offload::default(),
-            Some(CpuOffload::Optimizer) => Offload { optimizer: 1.0, ..host },
-            Some(CpuOffload::Parameters) => Offload { optimizer: 1.0, weights: 1.0, ..host },
-        },
-        target_seq: None,
-        bucket_bytes: if sharding == Sharding::None { 0.0 } else { traits.bucket_bytes },
-        trained,
-        trained_experts,
-        packed_bytes: scenario.packed_bytes(phase),
-        adapters: scenario.adapters(phase),
-        software: scenario.training_software(phase),
-        images: scenario.images(phase),
-    };
-    without_default_stages(input)
-}
-
-/// Drops stated layers of the first and last stage if they are those that the layout leads to anyway: other stages then
-/// have the layers that they have by default.
-fn without_default_stages(input: TrainingInput) -> TrainingInput {
-    if input.first_layers.is_none() && input.last_layers.is_none() {
-        return input;
-    }
-    let usual = TrainingInput { first_layers: None, last_layers: None, ..input };
-    let is_usual = |stated: Option<Count>, stage: f64| {
-        stated.is_none_or(|layers| f64::from(layers) == training::stages::stage_layers(&usual, stage))
-    };
-    if is_usual(input.first_layers, 0.0) && is_usual(input.last_layers, input.pp - 1.0) { usual } else { input }
-}
-
 /// Input, constants and result of the closed form for a phase, for use by explanations.
 #[must_use]
 pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(TrainingInput, Constants, TrainingEstimate)> {
-    let input = input(scenario, phase)?;
+    let input = scenario.training_input(phase)?;
     let constants = throttle::training(scenario, &input);
     let out = training::estimate(&input, &constants);
     Some((input, constants, out))
 }
 
-/// Layers of a pipeline stage, derived from the layout and stated values.
-#[must_use]
-pub fn stage_layers(scenario: &Scenario, stage: f64) -> f64 {
-    match input(scenario, &scenario.base) {
-        Some(input) => training::stages::stage_layers(&input, stage),
-        None => 0.0,
-    }
-}
-
-/// Whether a model predicts the next token, as multi-token prediction requires.
-#[must_use]
-pub fn next_token(model: &Architecture) -> bool {
-    model.causal && model.head == Head::Language && model.encoder_layers <= 0.0 && model.convolutions.is_none()
-}
-
 /// Metrics and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
-    let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
-    let dies = machine.dies;
-    let input = build_input(scenario, phase, machine, arch);
+    let dies = scenario.machine.as_ref()?.dies;
+    let input = scenario.training_input(phase)?;
     let closed = training::memoized(&input, &throttle::training(scenario, &input), physics.memo());
     let answer = physics.training(scenario, phase, &input, closed);
     let out = &answer.estimate;

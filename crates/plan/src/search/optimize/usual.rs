@@ -70,10 +70,7 @@ pub fn default_conditions(start: &Scenario, objective: &Metric, stated: &[Condit
     match start.mode() {
         Mode::Training => memory.into_iter().collect(),
         Mode::Inference => {
-            let interactive = matches!(
-                crate::engine::answer::serving::load(start, &start.base),
-                Load::Closed { .. } | Load::Open { .. }
-            );
+            let interactive = matches!(start.load(&start.base), Load::Closed { .. } | Load::Open { .. });
             let slo = &start.base.plan.simulation;
             let stated = [slo.slo_ttft_ms, slo.slo_tpot_ms];
             let latencies = LATENCY.iter().zip(stated).filter(|((_, _, by), _)| interactive && !bounded(by));
