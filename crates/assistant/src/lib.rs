@@ -13,9 +13,8 @@ pub mod grammar;
 mod known;
 mod objective;
 pub mod offline;
-mod question;
 
+pub use grammar::question::{Hardware, Intent, Question};
 pub use grammar::{ParseError, parse};
 pub use known::{Known, KnownTarget, KnownWorkload};
 pub use objective::Objective;
-pub use question::{Hardware, Intent, Question};

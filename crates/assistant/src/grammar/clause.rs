@@ -1,7 +1,7 @@
 //! Parser of the clauses.
 
-use super::super::question::default_relation;
 use super::super::{Hardware, Known, Objective, Question};
+use super::question::default_relation;
 use super::spoken;
 use super::trouble::ParseError;
 use super::words::Piece;

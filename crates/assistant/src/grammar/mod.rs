@@ -13,13 +13,15 @@
 //! | `on h100, h200`, `128 h100`, `8xh100`, `h100*`, `64 gpus` | the hardware |
 
 mod clause;
+pub(super) mod question;
 mod spoken;
 mod trouble;
 mod words;
 
 pub use trouble::ParseError;
 
-use super::{Known, Question};
+use super::Known;
+use question::Question;
 
 /// Maximum length of a line, bytes.
 const MAX_LINE_BYTES: usize = 2_000;

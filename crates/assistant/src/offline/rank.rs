@@ -138,7 +138,7 @@ pub(crate) fn where_flags(
 fn goal_flags(objective: &Metric, conditions: &[Condition]) -> Vec<String> {
     let mut flags = vec!["--objective".to_owned(), objective.name.to_owned()];
     for condition in conditions {
-        flags.extend(["--where".to_owned(), crate::question::constraint_as_condition(condition)]);
+        flags.extend(["--where".to_owned(), crate::grammar::question::constraint_as_condition(condition)]);
     }
     flags
 }

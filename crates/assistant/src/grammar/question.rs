@@ -3,8 +3,8 @@
 use atlas_core::time_unit::TimeUnit;
 use std::fmt;
 
-use super::grammar::ParseError;
-use super::{Known, KnownTarget, KnownWorkload, Objective};
+use super::ParseError;
+use crate::{Known, KnownTarget, KnownWorkload, Objective};
 use atlas_config::Mode;
 use atlas_plan::estimate::metric::Format;
 use atlas_plan::estimate::{Direction, Metric, MetricId};
@@ -260,13 +260,13 @@ fn count(tokens: f64) -> String {
     let units = [("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)];
     let fits = |(unit, scale): &(&str, f64)| {
         let text = format!("{}{unit}", tokens / scale);
-        (tokens >= *scale && text.len() <= 8 && super::grammar::tokens(&text) == Some(tokens)).then_some(text)
+        (tokens >= *scale && text.len() <= 8 && super::tokens(&text) == Some(tokens)).then_some(text)
     };
     units.iter().find_map(fits).unwrap_or_else(|| tokens.to_string())
 }
 
 /// Relation of a bound without a sign: an upper bound if lower is better.
 #[must_use]
-pub(super) fn default_relation(metric: &Metric) -> Relation {
+pub(crate) fn default_relation(metric: &Metric) -> Relation {
     if metric.better == Direction::Higher { Relation::AtLeast } else { Relation::AtMost }
 }
