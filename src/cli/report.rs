@@ -21,9 +21,9 @@ use atlas_plan::search::{Gauge, Methodology, optimize};
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::document::DocumentFormat;
 use atlas_report::file_format::{self, FileFormat};
-use atlas_report::study;
 use atlas_report::study::{Block, Entry, Study, content, html, markdown, optimum};
 use atlas_report::summary::Summary;
+use atlas_report::sweep;
 use atlas_report::{Format, pdf, read};
 
 /// Summarize saved records, or write a full study of a workload.
@@ -318,7 +318,7 @@ fn sweep(path: &Path, args: &Args, to: Option<OutputFile<'_>>, globals: &Globals
     let file = std::fs::File::open(path)
         .map_err(|error| color_eyre::eyre::eyre!("cannot read {}: {error}", path.display()))?;
     let name = path.display().to_string();
-    let described = study::sweep::read(std::io::BufReader::new(file), &name, args.goal.objective.as_deref());
+    let described = sweep::read(std::io::BufReader::new(file), &name, args.goal.objective.as_deref());
     let document = described.map_err(|problem| color_eyre::eyre::eyre!(problem))?;
     let kind = match args.format {
         Format::Table | Format::Yaml => DocumentFormat::Markdown,

@@ -25,6 +25,7 @@ pub mod rows;
 pub mod simulation;
 pub mod study;
 pub mod summary;
+pub mod sweep;
 pub mod table;
 pub mod tornado;
 

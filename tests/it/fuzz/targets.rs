@@ -240,7 +240,7 @@ fn theme(input: &[u8]) -> Result<(), String> {
 }
 
 fn sweep(input: &[u8]) -> Result<(), String> {
-    let _ = atlas_report::study::sweep::read(input, "f.csv", None);
+    let _ = atlas_report::sweep::read(input, "f.csv", None);
     Ok(())
 }
 

@@ -3,7 +3,6 @@
 //! * [`advice`] – improvements for each scenario
 //! * [`content`] – the content as blocks, independent of the output format
 //! * [`optimum`] – how the best configuration of each target was found
-//! * [`sweep`] – description of a sweep's file
 //! * [`markdown`], [`html`] – output formats
 
 pub mod advice;
@@ -11,7 +10,6 @@ pub mod content;
 pub mod html;
 pub mod markdown;
 pub mod optimum;
-pub mod sweep;
 
 use std::sync::Arc;
 

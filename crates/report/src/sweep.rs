@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use super::{Block, Cell, Grid};
+use super::study::{Block, Cell, Grid};
 use crate::chart::{Axis, Plot, Series};
 use crate::document::Document;
 use crate::table::Align;
