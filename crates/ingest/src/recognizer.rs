@@ -1,8 +1,7 @@
-//! The trait that recognizers of log formats implement, and the table of all formats.
+//! The trait that recognizers of log formats implement.
 
 use serde_json::Value;
 
-use super::format;
 use super::lines::Line;
 use super::observation::Observation;
 use super::reading::{Context, Reading, Setting};
@@ -90,68 +89,4 @@ pub trait Recognizer: Send {
 
     /// The readings, at the end of the document.
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading>;
-}
-
-/// Creates recognizers of all formats.
-#[must_use]
-pub fn all() -> Vec<Box<dyn Recognizer>> {
-    vec![
-        Box::<format::megatron::Megatron>::default(),
-        Box::<format::megatron_bridge::Bridge>::default(),
-        Box::<format::nemo::Nemo2>::default(),
-        Box::<format::nemo::Nemo1>::default(),
-        Box::<format::nemo::DlLogger>::default(),
-        Box::<format::deepspeed::DeepSpeed>::default(),
-        Box::<format::deepspeed_chat::DeepSpeedChat>::default(),
-        Box::<format::torchtitan::TorchTitan>::default(),
-        Box::<format::torchtune::TorchTune>::default(),
-        Box::<format::verl::Verl>::default(),
-        Box::<format::nanotron::Nanotron>::default(),
-        Box::<format::litgpt::LitGpt>::default(),
-        Box::<format::maxtext::MaxText>::default(),
-        Box::<format::nanogpt::ModdedNanoGpt>::default(),
-        Box::<format::nanogpt::NanoGpt>::default(),
-        Box::<format::internevo::InternEvo>::default(),
-        Box::<format::picotron::Picotron>::default(),
-        Box::<format::nxd::Nxd>::default(),
-        Box::<format::composer::Composer>::default(),
-        Box::<format::levanter::Levanter>::default(),
-        Box::<format::hf_trainer::HfTrainer>::default(),
-        Box::<format::mllog::MlLog>::default(),
-        Box::<format::wandb::Wandb>::default(),
-        Box::<format::benchmark::Benchmark>::default(),
-        Box::<format::perf_analyzer::PerfAnalyzer>::default(),
-        Box::<format::serving_block::ServingBlock>::default(),
-        Box::<format::inferencemax::InferenceMax>::default(),
-        Box::<format::serving_json::ServingJson>::default(),
-        Box::<format::serving_server::VllmServer>::default(),
-        Box::<format::serving_server::SglangServer>::default(),
-        Box::<format::serving_metrics::ServingMetrics>::default(),
-        Box::<format::sglang_batch::OneBatch>::default(),
-        Box::<format::trtllm::TrtLlm>::default(),
-        Box::<format::trtllm_iterations::TrtLlmIterations>::default(),
-        Box::<format::genai_perf::GenAiPerf>::default(),
-        Box::<format::llmperf::LlmPerf>::default(),
-        Box::<format::llama_batched::LlamaBatched>::default(),
-        Box::<format::llama_bench::LlamaBench>::default(),
-        // Must precede `LlamaCpp`, the timings of other llama.cpp programs, which have no slots.
-        Box::<format::llama_server::LlamaServer>::default(),
-        Box::<format::llama_cpp::LlamaCpp>::default(),
-        Box::<format::guidellm::GuideLlm>::default(),
-        Box::<format::guidellm_console::GuideLlmConsole>::default(),
-        Box::<format::serving_sweep::Sweep>::default(),
-        Box::<format::mlperf_inference::LoadGen>::default(),
-        Box::<format::torch_all_reduce::AllReduceBench>::default(),
-        Box::<format::nccl_tests::NcclTests>::default(),
-        Box::<format::nvidia_smi::Query>::default(),
-        Box::<format::nvidia_smi_table::Table>::default(),
-        Box::<format::nvidia_smi_report::Report>::default(),
-        Box::<format::dmon::Dmon>::default(),
-        Box::<format::amd_gpu::RocmSmi>::default(),
-        Box::<format::amd_gpu::AmdSmi>::default(),
-        Box::<format::dcgm::Exporter>::default(),
-        Box::<format::energy::Zeus>::default(),
-        Box::<format::energy::CodeCarbon>::default(),
-        Box::<format::settings::Settings>::default(),
-    ]
 }

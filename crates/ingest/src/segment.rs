@@ -7,10 +7,11 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use memchr::memmem;
 use serde_json::Value;
 
+use super::format;
 use super::lines::Line;
 use super::observation::Observation;
 use super::reading::{Context, Reading, Setting};
-use super::recognizer::{self, Outcome, Recognizer};
+use super::recognizer::{Outcome, Recognizer};
 
 /// Trigger words of all recognizers, and the recognizer that each belongs to.
 struct Words {
@@ -19,7 +20,7 @@ struct Words {
 }
 
 static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    let recognizers = recognizer::all();
+    let recognizers = format::all();
     let words: Vec<(usize, &'static str)> = recognizers
         .iter()
         .enumerate()
@@ -64,7 +65,7 @@ const MAX_ALTERNATIONS: usize = 64;
 
 impl Segment {
     pub(crate) fn new() -> Segment {
-        let recognizers = recognizer::all();
+        let recognizers = format::all();
         Segment {
             ranges: vec![None; recognizers.len()],
             recognizers,

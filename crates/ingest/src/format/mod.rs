@@ -54,3 +54,69 @@ pub mod trtllm;
 pub mod trtllm_iterations;
 pub mod verl;
 pub mod wandb;
+
+use crate::recognizer::Recognizer;
+
+/// Creates recognizers of all formats.
+#[must_use]
+pub fn all() -> Vec<Box<dyn Recognizer>> {
+    vec![
+        Box::<megatron::Megatron>::default(),
+        Box::<megatron_bridge::Bridge>::default(),
+        Box::<nemo::Nemo2>::default(),
+        Box::<nemo::Nemo1>::default(),
+        Box::<nemo::DlLogger>::default(),
+        Box::<deepspeed::DeepSpeed>::default(),
+        Box::<deepspeed_chat::DeepSpeedChat>::default(),
+        Box::<torchtitan::TorchTitan>::default(),
+        Box::<torchtune::TorchTune>::default(),
+        Box::<verl::Verl>::default(),
+        Box::<nanotron::Nanotron>::default(),
+        Box::<litgpt::LitGpt>::default(),
+        Box::<maxtext::MaxText>::default(),
+        Box::<nanogpt::ModdedNanoGpt>::default(),
+        Box::<nanogpt::NanoGpt>::default(),
+        Box::<internevo::InternEvo>::default(),
+        Box::<picotron::Picotron>::default(),
+        Box::<nxd::Nxd>::default(),
+        Box::<composer::Composer>::default(),
+        Box::<levanter::Levanter>::default(),
+        Box::<hf_trainer::HfTrainer>::default(),
+        Box::<mllog::MlLog>::default(),
+        Box::<wandb::Wandb>::default(),
+        Box::<benchmark::Benchmark>::default(),
+        Box::<perf_analyzer::PerfAnalyzer>::default(),
+        Box::<serving_block::ServingBlock>::default(),
+        Box::<inferencemax::InferenceMax>::default(),
+        Box::<serving_json::ServingJson>::default(),
+        Box::<serving_server::VllmServer>::default(),
+        Box::<serving_server::SglangServer>::default(),
+        Box::<serving_metrics::ServingMetrics>::default(),
+        Box::<sglang_batch::OneBatch>::default(),
+        Box::<trtllm::TrtLlm>::default(),
+        Box::<trtllm_iterations::TrtLlmIterations>::default(),
+        Box::<genai_perf::GenAiPerf>::default(),
+        Box::<llmperf::LlmPerf>::default(),
+        Box::<llama_batched::LlamaBatched>::default(),
+        Box::<llama_bench::LlamaBench>::default(),
+        // Must precede `LlamaCpp`, the timings of other llama.cpp programs, which have no slots.
+        Box::<llama_server::LlamaServer>::default(),
+        Box::<llama_cpp::LlamaCpp>::default(),
+        Box::<guidellm::GuideLlm>::default(),
+        Box::<guidellm_console::GuideLlmConsole>::default(),
+        Box::<serving_sweep::Sweep>::default(),
+        Box::<mlperf_inference::LoadGen>::default(),
+        Box::<torch_all_reduce::AllReduceBench>::default(),
+        Box::<nccl_tests::NcclTests>::default(),
+        Box::<nvidia_smi::Query>::default(),
+        Box::<nvidia_smi_table::Table>::default(),
+        Box::<nvidia_smi_report::Report>::default(),
+        Box::<dmon::Dmon>::default(),
+        Box::<amd_gpu::RocmSmi>::default(),
+        Box::<amd_gpu::AmdSmi>::default(),
+        Box::<dcgm::Exporter>::default(),
+        Box::<energy::Zeus>::default(),
+        Box::<energy::CodeCarbon>::default(),
+        Box::<settings::Settings>::default(),
+    ]
+}
