@@ -11,7 +11,6 @@
 //! * [`ops`] – the operators of a layer: FLOPs, bytes, kernels
 //! * [`roofline`] – the time of one operator on one accelerator
 //! * [`collective`] – the time of one collective on one fabric
-//! * [`memory`] – what must be resident on one accelerator
 //! * [`parts`] – the parts of times and memory
 //! * [`traits`] – behavior of software, independent of names and versions
 //! * [`vision`] – the work of encoding images before a language model reads them
@@ -31,7 +30,6 @@ pub mod efficiency;
 pub mod flops;
 pub mod interval;
 pub mod linear;
-pub mod memory;
 pub mod ops;
 pub mod parts;
 pub mod roofline;

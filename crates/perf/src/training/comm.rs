@@ -7,8 +7,8 @@ use crate::arch::Attention;
 use crate::collective as coll;
 use crate::collective::{Fabric, Group};
 use crate::constants::Constants;
-use crate::memory::LocalParams;
 use crate::roofline;
+use crate::training::memory::LocalParams;
 use crate::traits::{ShardCopies, TokenSplit};
 use atlas_core::count::Count;
 

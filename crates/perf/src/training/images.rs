@@ -7,10 +7,10 @@ use crate::accelerator::Precision;
 use crate::arch::Architecture;
 use crate::collective::{self, Fabric, Group};
 use crate::constants::Constants;
-use crate::memory;
 use crate::ops::{self, Slice, Work};
 use crate::roofline;
 use crate::roofline::{FusedAttention, Gemm};
+use crate::training::memory;
 use crate::vision::{EncoderInput, Images};
 use atlas_core::count::Count;
 

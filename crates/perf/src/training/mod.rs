@@ -1,7 +1,8 @@
 //! The time of one optimizer step, built up from its operators.
 //!
 //! The forward and backward pass of a micro-batch on the slowest pipeline stage is summed operator by operator. The
-//! pipeline bubble, exposed data-parallel communication, the optimizer and host time are added.
+//! pipeline bubble, exposed data-parallel communication, the optimizer and host time are added. [`memory`] computes
+//! what must be resident on one accelerator.
 //!
 //! Conventions: in an encoder-decoder, tokens are those of the encoder's input. In a vision network, a sample is an
 //! image. A convolutional network has `seq` = 1, so that `micro` and `global` count images and "tokens" per second are
@@ -17,6 +18,7 @@ pub mod input;
 pub mod layer;
 pub mod measured;
 mod memo;
+pub mod memory;
 pub mod optimizer;
 pub mod pipeline;
 pub mod stages;
@@ -40,7 +42,7 @@ pub use terms::{MicroBatch, token_flops};
 pub use atlas_core::plan::{ContextExchange, PipelineSchedule as Schedule, Recompute, Sharding};
 
 use crate::accelerator::Precision;
-use crate::memory::MemoryBreakdown;
+use memory::MemoryBreakdown;
 
 impl TrainingInput {
     /// Format whose peak FLOP/s is the reference for MFU and HFU. With narrow formats, attention and the output layer

@@ -4,8 +4,8 @@ use super::{Offload, Sharding, TrainingInput};
 use crate::accelerator::{Generation, Precision};
 use crate::arch::Architecture;
 use crate::constants::Constants;
-use crate::memory::LocalParams;
 use crate::roofline;
+use crate::training::memory::LocalParams;
 
 pub use atlas_core::plan::Optimizer;
 

@@ -9,9 +9,9 @@ use super::{
     layer, optimizer,
 };
 use crate::constants::Constants;
-use crate::memory;
-use crate::memory::{LocalParams, MemoryBreakdown, PeakStages};
 use crate::roofline;
+use crate::training::memory;
+use crate::training::memory::{LocalParams, MemoryBreakdown, PeakStages};
 use crate::traits::ShardCopies;
 
 /// Resolves the recomputation: as stated, or the minimum for which the upper bound on memory fits. [`Recompute::Auto`]

@@ -151,7 +151,7 @@ fn a_longer_pipeline_has_a_longer_bubble_and_interleaving_shortens_it() {
 fn activations_in_32_bit_take_twice_the_bytes_of_those_in_16_bit() {
     let activations = |precision| {
         let i = TrainingInput { precision, recompute: Recompute::None, ..TrainingInput::default() };
-        crate::memory::training_memory(&i, &Constants::default(), Recompute::None).activations
+        crate::training::memory::training_memory(&i, &Constants::default(), Recompute::None).activations
     };
     let (wide, narrow) = (activations(Precision::Tf32), activations(Precision::Bf16));
     assert_eq!(wide, activations(Precision::Fp32));

@@ -7,9 +7,9 @@ use atlas_config::workload::PlanSpec;
 use atlas_core::count::Count;
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
-use atlas_perf::memory::training_memory;
 use atlas_perf::serving::Layout;
 use atlas_perf::serving::shape::Shape;
+use atlas_perf::training::memory::training_memory;
 use atlas_perf::traits::{Accumulation, ModelSplit};
 
 /// Maximum share of an accelerator's memory for weights in a default layout. The rest is for KV cache, activations and

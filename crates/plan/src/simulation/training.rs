@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::words::Window;
 use super::{FigureSpec, Problems, Run};
-use atlas_perf::memory::MemoryBreakdown;
+use atlas_perf::training::memory::MemoryBreakdown;
 use atlas_perf::training::{TimeBreakdown, TrainingInput, estimate};
 use atlas_sim::kernel::Progress;
 use atlas_sim::training;

@@ -11,7 +11,7 @@ use super::schedule::{PassKind, orders};
 use crate::kernel::{Distribution, Stream};
 use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
-use atlas_perf::memory;
+use atlas_perf::training::memory;
 use atlas_perf::training::stages::stage_layers;
 use atlas_perf::training::{Recompute, TrainingInput, estimate};
 

@@ -9,8 +9,8 @@ use crate::kernel::Quantiles;
 use crate::range::{OutOfRange, Ranges};
 use atlas_perf::accelerator::Accelerator;
 use atlas_perf::constants::Constants;
-use atlas_perf::memory::LocalParams;
 use atlas_perf::training::TrainingInput;
+use atlas_perf::training::memory::LocalParams;
 
 /// A training job and the variation of its hardware.
 #[derive(Debug, Clone, PartialEq)]

@@ -67,7 +67,7 @@ fn ranks_that_share_an_expert_exchange_and_keep_all_of_its_tokens() {
     }
     // Over both, one after the other, except that one kernel does both.
     assert!((exchanged(false, 2, 4) / (exchanged(false, 1, 4) + exchanged(false, 2, 1)) - 1.0).abs() < 0.01);
-    let activations = |i: &TrainingInput| crate::memory::training_memory(i, &c, Recompute::None).activations;
+    let activations = |i: &TrainingInput| crate::training::memory::training_memory(i, &c, Recompute::None).activations;
     // Per token, layer and rank: three more copies of two routed inputs in 16 bit, split over four ranks.
     let kept = 3.0 * 2.0 * base.arch.hidden * 2.0 / 4.0;
     let held = base.seq * (base.arch.layers / 4.0) * 4.0;

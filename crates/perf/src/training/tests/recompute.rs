@@ -1,7 +1,7 @@
 //! Recomputation is planned with the same bound on memory that determines whether a run fits.
 
 use super::*;
-use crate::memory::PeakStages;
+use crate::training::memory::PeakStages;
 
 fn arch(layers: Count, hidden: Count, experts: Option<(Count, Count)>) -> Architecture {
     let dense = Architecture {

@@ -10,8 +10,8 @@ use atlas_core::plan::Format;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
 use atlas_perf::interval::{self, Release};
-use atlas_perf::memory::{self, MemoryBreakdown};
 use atlas_perf::training;
+use atlas_perf::training::memory::{self, MemoryBreakdown};
 use atlas_perf::training::{Recompute, TimeBreakdown, TrainingEstimate, TrainingInput, Unsupported};
 use atlas_perf::traits::TrainingTraits;
 

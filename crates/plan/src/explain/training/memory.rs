@@ -5,8 +5,8 @@ use crate::estimate::MemoryPart;
 use crate::explain::expression::Written;
 use crate::explain::{Origin, Term};
 use crate::knob::Knob;
-use atlas_perf::memory::{PeakStages, Sharded, keeps_gathered_weights};
 use atlas_perf::training::Adapters;
+use atlas_perf::training::memory::{PeakStages, Sharded, keeps_gathered_weights};
 
 impl Reported<'_> {
     /// Weights, gradients or optimizer states: parameters of the fullest stage, bytes per parameter, and the ranks that
