@@ -239,6 +239,17 @@ pub struct Adjustment {
     pub half_width: f64,
 }
 
+/// Corrections that are included in an estimate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Adjustments {
+    /// Correction of the throughput.
+    pub throughput: Option<Adjustment>,
+    /// Correction of TPOT.
+    pub tpot: Option<Adjustment>,
+    /// Correction of TTFT.
+    pub ttft: Option<Adjustment>,
+}
+
 impl Correction {
     /// Computes the correction for a scenario with these features.
     #[must_use]

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::breakdown::Breakdown;
 use super::limits::Limits;
 use super::verdict::Verdict;
-use atlas_config::corrections::Adjustment;
+pub use atlas_config::corrections::Adjustments;
 use atlas_core::plan::Recompute;
 use atlas_perf::serving::latency::Spread;
 
@@ -40,17 +40,6 @@ pub struct Detail {
     /// Corrections by measurements of the same cluster that are included in the estimate.
     #[serde(skip_serializing)]
     pub adjustments: Option<Adjustments>,
-}
-
-/// Corrections that are included in an estimate.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Adjustments {
-    /// Correction of the throughput.
-    pub throughput: Option<Adjustment>,
-    /// Correction of TPOT.
-    pub tpot: Option<Adjustment>,
-    /// Correction of TTFT.
-    pub ttft: Option<Adjustment>,
 }
 
 /// Statistics of a simulation, and metrics that only a simulation yields.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{ActiveSoftware, Parts};
-use crate::estimate::Adjustments;
 use atlas_config::Corrections;
+use atlas_config::corrections::Adjustments;
 
 /// Corrections in effect, and the model they are looked up by.
 #[derive(Debug, Clone, PartialEq)]
