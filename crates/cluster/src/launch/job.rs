@@ -172,6 +172,17 @@ pub(crate) fn maybe(value: Option<Count>) -> Option<u64> {
 }
 
 impl<'a> Job<'a> {
+    /// Name under which Kubernetes counts the accelerators.
+    pub(crate) fn kubernetes_resource(&self) -> &'static str {
+        match self.vendor.as_str() {
+            "AMD" => "amd.com/gpu",
+            "Google" => "google.com/tpu",
+            "Intel" => "habana.ai/gaudi",
+            "AWS" => "aws.amazon.com/neuroncore",
+            _ => "nvidia.com/gpu",
+        }
+    }
+
     /// Derives the job from a scenario.
     pub(crate) fn of(
         parts: &'a Parts,

@@ -8,7 +8,6 @@ use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving, count};
 use crate::launch::keys::yaml_map;
 use crate::launch::words::Arguments;
-use crate::launch::wrap::kubernetes::{image_of, resource};
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let s = job.serving().ok_or_else(other_mode)?;
@@ -36,7 +35,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     };
     let repository = job.repository()?.to_owned();
     let mut services = Map::new();
-    let image = image_of(job, &draft).to_owned();
+    let image = draft.image.clone();
     services.insert(
         "Frontend".to_owned(),
         json!({
@@ -111,7 +110,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         services.insert(role.to_owned(), service);
         draft.arguments.lines.extend(a.lines);
     }
-    if resource(&job.vendor) != "nvidia.com/gpu" {
+    if job.kubernetes_resource() != "nvidia.com/gpu" {
         draft.reject("target", "Dynamo requires NVIDIA accelerators");
     }
     let mut metadata = json!({ "name": job.name });

@@ -11,22 +11,6 @@ use crate::launch::tools::{Draft, Launcher};
 use crate::launch::words::Word;
 use crate::launch::{File, Options, Unsupported, trains};
 
-/// Resource name of a vendor's accelerators.
-pub(crate) fn resource(vendor: &str) -> &'static str {
-    match vendor {
-        "AMD" => "amd.com/gpu",
-        "Google" => "google.com/tpu",
-        "Intel" => "habana.ai/gaudi",
-        "AWS" => "aws.amazon.com/neuroncore",
-        _ => "nvidia.com/gpu",
-    }
-}
-
-/// The effective image.
-pub(crate) fn image_of<'a>(job: &'a Job<'_>, draft: &'a Draft) -> &'a str {
-    job.options.image.as_deref().unwrap_or(&draft.image)
-}
-
 /// Settings that manifests cannot express.
 pub(crate) fn refusals(job: &Job<'_>, draft: &Draft) -> Vec<Unsupported> {
     let mut refused = Vec::new();
@@ -92,10 +76,10 @@ fn container(job: &Job<'_>, draft: &Draft, devices: u64) -> Map<String, Value> {
         mounts.push(json!({ "name": "config", "mountPath": FOLDER }));
     }
     let mut limits = Map::new();
-    limits.insert(resource(&job.vendor).to_owned(), json!(devices));
+    limits.insert(job.kubernetes_resource().to_owned(), json!(devices));
     let mut container = object(json!({
         "name": "main",
-        "image": image_of(job, draft),
+        "image": draft.image,
         "resources": { "limits": limits },
         "volumeMounts": mounts,
     }));
