@@ -48,6 +48,8 @@ pub mod scenario;
 pub mod schema;
 pub mod sensitivity;
 pub mod simulate;
+mod simulation_files;
+pub mod simulation_inputs;
 pub mod submit;
 pub mod sweep;
 pub mod tui;

@@ -1,7 +1,5 @@
 //! `atlas simulate`.
 
-pub(super) mod files;
-pub(super) mod inputs;
 mod jobs;
 mod replay;
 mod slurm;
@@ -9,12 +7,12 @@ mod slurm;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use self::files::Folder;
-use self::inputs::{Preset, parts, read, refused, scenario};
 use super::args::Globals;
 use super::array::ArrayArgs;
 use super::failure::Failure;
 use super::output::{self, write_stderr};
+use super::simulation_files::Folder;
+use super::simulation_inputs::{Preset, parts, read, refused, scenario};
 use super::{keep, pick, run_with_progress, save, scale};
 use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::library::Library;

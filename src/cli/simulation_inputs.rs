@@ -1,9 +1,9 @@
 //! Simulation inputs from flags and files.
 
-use super::super::args::KnobArgs;
-use super::super::failure::Failure;
-use super::super::output::write_stderr;
-use super::super::pick;
+use super::args::KnobArgs;
+use super::failure::Failure;
+use super::output::write_stderr;
+use super::pick;
 use atlas_config::library::Library;
 use atlas_core::plan::Engine;
 use atlas_document::sources::read_text;

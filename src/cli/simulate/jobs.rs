@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use color_eyre::eyre::eyre;
 
-use super::files::Folder;
 use super::{Args, refused, scenario};
 use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
 use crate::cli::output::{self, write_stderr};
 use crate::cli::run_with_progress;
+use crate::cli::simulation_files::Folder;
 use atlas_config::library::Library;
 use atlas_core::count::Count;
 use atlas_document::sources::read_text;

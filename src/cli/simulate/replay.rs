@@ -15,10 +15,10 @@ use atlas_report::{Format, to_json, to_yaml};
 use color_eyre::eyre::eyre;
 
 use super::Args;
-use super::files::Folder;
 use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
 use crate::cli::output;
+use crate::cli::simulation_files::Folder;
 
 /// Maximum size of a trace, bytes.
 const MAX_BYTES: u64 = 1 << 30;
