@@ -1,6 +1,7 @@
 //! One accelerator as its datasheet describes it, in SI units (FLOP/s, bytes, bytes/s, W).
 
 use crate::constants::Constants;
+pub use crate::constants::generation::Generation;
 use atlas_core::network::{LinkPath, Network};
 use atlas_core::plan::Format;
 
@@ -73,83 +74,6 @@ impl Precision {
     /// Whether the format is narrow, so that operands are quantized on the fly.
     pub const fn is_narrow(self) -> bool {
         matches!(self, Precision::Fp8 | Precision::Int8 | Precision::Fp6 | Precision::Fp4)
-    }
-}
-
-/// Hardware family, where families differ in the share of the datasheet's peak that they reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Generation {
-    /// NVIDIA V100.
-    Volta,
-    /// Turing, and consumer or workstation cards of any later generation (GDDR memory, PCIe).
-    Workstation,
-    #[default]
-    /// NVIDIA A100, A800, A30.
-    Ampere,
-    /// NVIDIA H100, H800, H200, H20, GH200.
-    Hopper,
-    /// NVIDIA B200, B300, GB200, GB300 and their successors.
-    Blackwell,
-    /// AMD MI210, MI250.
-    Cdna2,
-    /// AMD MI300, MI325.
-    Cdna3,
-    /// AMD MI350, MI355 and their successors.
-    Cdna4,
-    /// Google TPU, any version.
-    Tpu,
-    /// AWS Trainium and Inferentia.
-    Trainium,
-    /// Intel Gaudi.
-    Gaudi,
-    /// Huawei Ascend.
-    Ascend,
-    /// Intel Data Center GPU Max.
-    PonteVecchio,
-    /// Anything else.
-    Other,
-}
-
-impl Generation {
-    /// Every family, in the order of the fitted tables.
-    pub const ALL: [Generation; 14] = [
-        Generation::Volta,
-        Generation::Workstation,
-        Generation::Ampere,
-        Generation::Hopper,
-        Generation::Blackwell,
-        Generation::Cdna2,
-        Generation::Cdna3,
-        Generation::Cdna4,
-        Generation::Tpu,
-        Generation::Trainium,
-        Generation::Gaudi,
-        Generation::Ascend,
-        Generation::PonteVecchio,
-        Generation::Other,
-    ];
-
-    /// Whether serving engines run the kernels on it to which the serving constants were fitted. Rates and latencies of
-    /// other families are scaled from those.
-    pub const fn runs_reference_kernels(self) -> bool {
-        matches!(
-            self,
-            Generation::Volta
-                | Generation::Workstation
-                | Generation::Ampere
-                | Generation::Hopper
-                | Generation::Blackwell
-        )
-    }
-
-    /// Whether steps can be captured and replayed as graphs.
-    pub const fn captures_graphs(self) -> bool {
-        self.uses_nccl()
-    }
-
-    /// Whether collectives run in NCCL or its port to ROCm (RCCL).
-    pub const fn uses_nccl(self) -> bool {
-        self.runs_reference_kernels() || matches!(self, Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4)
     }
 }
 
@@ -303,7 +227,7 @@ impl Accelerator {
     /// of two of MX formats (AMD, CDNA4 ISA; OCP Microscaling Formats specification 1.0, section 5.3).
     #[must_use]
     pub fn multiplies_nvfp4(&self) -> bool {
-        self.supports(Precision::Fp4) && matches!(self.generation, Generation::Blackwell | Generation::Workstation)
+        self.supports(Precision::Fp4) && self.generation.properties().multiplies_nvfp4
     }
 
     /// Whether the device multiplies in `format` natively.

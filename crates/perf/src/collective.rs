@@ -77,8 +77,7 @@ impl Fabric {
 
 /// NVLink switches of the third generation and later reduce in the switch (NVLS).
 pub(crate) fn reduces_in_switch(acc: &Accelerator) -> bool {
-    use crate::accelerator::Generation::{Blackwell, Hopper};
-    acc.switched && matches!(acc.generation, Hopper | Blackwell)
+    acc.switched && acc.generation.properties().switches_reduce
 }
 
 /// Gain of in-switch reduction over a ring, at most `largest`. A rank sends the vector once instead of 2 (n-1)/n times,

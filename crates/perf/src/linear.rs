@@ -1,5 +1,7 @@
 //! Sequence mixers whose cost is linear in the sequence length: state-space layers and linear attention.
 
+use crate::constants::documented::DELTA_CHUNK;
+use crate::constants::documented::SCAN_CHUNK;
 use atlas_core::count::Count;
 
 /// Kind of recurrence.
@@ -13,11 +15,6 @@ pub enum LinearKind {
     /// Gated delta rule (arXiv 2412.06464), chunked.
     GatedDelta,
 }
-
-/// Chunk size of a state-space scan, tokens; kernels use 128 or 256.
-const CHUNK: f64 = 128.0;
-/// Chunk size of the delta rule in flash-linear-attention, tokens.
-const DELTA_CHUNK: f64 = 64.0;
 
 /// A linear mixer as plain numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -107,7 +104,7 @@ impl Linear {
         match self.kind {
             LinearKind::Mamba1 => 0.0,
             LinearKind::Mamba2 => {
-                let q = CHUNK;
+                let q = SCAN_CHUNK;
                 2.0 * (q * self.groups * self.state + q * self.inner_width() + 2.0 * state)
             }
             LinearKind::GatedDelta => {
@@ -158,7 +155,7 @@ impl Linear {
         let state = self.inner_width() * self.state;
         let between = match self.kind {
             LinearKind::Mamba1 => 0.0,
-            LinearKind::Mamba2 => fp32 * (4.0 * state / CHUNK + 2.0 * self.groups * CHUNK),
+            LinearKind::Mamba2 => fp32 * (4.0 * state / SCAN_CHUNK + 2.0 * self.groups * SCAN_CHUNK),
             LinearKind::GatedDelta => fp32 * 4.0 * state / DELTA_CHUNK,
         };
         2.0 * self.convolution_channels()

@@ -5,17 +5,6 @@ use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::constants::Constants;
 use atlas_core::math::ceil_positive;
 
-/// Share of the peak matrix rate that the best large GEMMs sustain at the design power, since power limits the clock there
-/// (measured matmul rates in the catalog, 0.6 to 0.8 of the peak).
-pub const FLOP_SHARE_AT_TDP: f64 = 0.70;
-/// Share of the memory bandwidth that a large GEMM uses at that rate. A wave of 132 tiles of 128 × 256 covers about
-/// 1,536 × 2,816 outputs and, if its operands are shared through the cache, computes 1,000 FLOPs per byte read: 690
-/// TFLOP/s of an H100 (0.7 of its peak) read 0.7 TB/s, 0.2 of its bandwidth; the outputs add the rest.
-pub const GEMM_TRAFFIC: f64 = 0.25;
-
-/// Dense 16-bit FLOP/s of an H100 SXM.
-const HOPPER_PEAK: f64 = 989.4e12;
-
 /// A (batched) matrix multiplication: `m` rows of activations by an `n` x `k` weight, `batch` times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gemm {
@@ -49,41 +38,20 @@ impl Gemm {
 
 /// Share of the dense peak that a large GEMM sustains on the reference device of the generation.
 fn generation_share(acc: &Accelerator, c: &Constants) -> f64 {
-    let share = match acc.generation {
-        Generation::Volta | Generation::Ampere | Generation::Workstation => c.gemm_ampere,
-        Generation::Hopper => c.gemm_hopper,
-        Generation::Blackwell => c.gemm_blackwell,
-        Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4 => c.gemm_young,
-        Generation::Ascend | Generation::Trainium => c.gemm_young,
-        Generation::Tpu => c.gemm_systolic,
-        Generation::Gaudi | Generation::PonteVecchio => c.gemm_other,
-        Generation::Other => c.gemm_unmeasured,
-    };
-    share.min(1.0)
+    (acc.generation.properties().gemm_share.get)(c).min(1.0)
 }
 
 /// Whether large GEMMs run at the device's power limit, so that their rate follows the power and not the peak.
 pub fn power_limited(acc: &Accelerator) -> bool {
-    acc.tdp_w.is_some() && matches!(acc.generation, Generation::Hopper | Generation::Blackwell)
+    acc.tdp_w.is_some() && acc.generation.properties().reference.is_some()
 }
 
-/// Power per FLOP/s of a format relative to the reference device of the generation: H100 SXM (700 W) or GB200 (1200 W).
-/// Large GEMMs run at the power limit, so that a higher peak at the same power does not raise their rate.
+/// Power per FLOP/s of a format relative to the reference device of the generation. Large GEMMs run at the power limit,
+/// so that a higher peak at the same power does not raise their rate.
 fn power(acc: &Accelerator, precision: Precision) -> f64 {
+    let Some((reference, own)) = acc.generation.properties().reference.as_ref().zip(acc.tdp_w) else { return 1.0 };
     let units = acc.units(precision);
-    let (watts, peak) = match (acc.generation, units) {
-        // Vector units do not reach the power limit.
-        (_, Precision::Fp32) => return 1.0,
-        (Generation::Hopper, Precision::Tf32) => (700.0, 494.7e12),
-        (Generation::Hopper, Precision::Bf16 | Precision::Fp16) => (700.0, HOPPER_PEAK),
-        (Generation::Hopper, _) => (700.0, 1978.9e12),
-        (Generation::Blackwell, Precision::Tf32) => (1200.0, 1250e12),
-        (Generation::Blackwell, Precision::Bf16 | Precision::Fp16) => (1200.0, 2500e12),
-        (Generation::Blackwell, Precision::Fp4) => (1200.0, 10_000e12),
-        (Generation::Blackwell, _) => (1200.0, 5000e12),
-        _ => return 1.0,
-    };
-    acc.tdp_w.map_or(1.0, |own| own / acc.peak(units) / (watts / peak))
+    reference.watts_per_flop(units).map_or(1.0, |watts| own / acc.peak(units) / watts)
 }
 
 /// Efficiency of a GEMM relative to the device's best: share of the main loop (small `k`), tile and wave quantization.
@@ -165,8 +133,11 @@ pub enum FusedAttention {
 /// FlashAttention-2 with 2048 keys (arXiv 2405.21060, figure 10, on A100): half of its rate, with memory traffic counted
 /// separately. They use Ampere's instructions, so later generations run them at Hopper's rate for such kernels.
 pub fn scan_share(acc: &Accelerator, c: &Constants) -> f64 {
-    let hopper = c.attention_carried * c.gemm_hopper * HOPPER_PEAK / best_rate(acc, c, Precision::Bf16);
-    let carried = if matches!(acc.generation, Generation::Hopper | Generation::Blackwell) { hopper } else { 1.0 };
+    if !acc.generation.properties().asynchronous_units {
+        return 0.5;
+    }
+    let hopper = Generation::Hopper.properties().reference.map_or(0.0, |device| device.peaks[1]);
+    let carried = c.attention_carried * c.gemm_hopper * hopper / best_rate(acc, c, Precision::Bf16);
     0.5 * carried.clamp(0.05, 1.0)
 }
 
@@ -174,7 +145,7 @@ pub fn scan_share(acc: &Accelerator, c: &Constants) -> f64 {
 pub fn fused_attention_share(acc: &Accelerator, c: &Constants, head: f64, kernel: FusedAttention) -> f64 {
     // With narrow heads, the matrix units wait for the softmax between the two matrix multiplications.
     let narrow = head / (head + c.attention_head_half) * (1.0 + c.attention_head_half / 128.0);
-    let asynchronous = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
+    let asynchronous = acc.generation.properties().asynchronous_units;
     let carried = if asynchronous && kernel != FusedAttention::Native { c.attention_carried } else { 1.0 };
     let first = if kernel == FusedAttention::First { c.attention_first } else { 1.0 };
     narrow.min(1.0) * carried * first

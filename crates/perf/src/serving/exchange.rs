@@ -8,12 +8,9 @@
 use super::input::{Dispatch, Layout, ServingInput};
 use super::shape::Shape;
 use crate::constants::Constants;
+use crate::constants::documented::EXCHANGE_CORES;
 use atlas_core::count::Count;
 use atlas_core::math;
-
-/// Number of cores that exchange tokens in prefill while the others compute (arXiv 2412.19437, section 3.2.2: 20 of
-/// 132). In decode, NICs need no cores (section 3.4.2).
-const EXCHANGE_CORES: f64 = 20.0;
 
 /// The exchange of one layer in one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -13,6 +13,8 @@ use super::queue;
 pub use super::spread::Spread;
 use super::steady_state::{self, Cycle};
 use crate::constants::Constants;
+use crate::constants::documented::FITTED_FIRST_TURN;
+use crate::constants::documented::TURNS_IN_STEP;
 use crate::parts::FirstTokenPart;
 use atlas_core::math;
 
@@ -230,10 +232,6 @@ pub fn burst_share(input: &ServingInput, c: &Constants) -> f64 {
     (first_turn(input) + later_burst_share(input, c)).min(1.0)
 }
 
-/// Number of turns after which equal requests of a closed loop no longer start and end together. Without an end they
-/// would forever, but clients of real services come and go.
-pub const TURNS_IN_STEP: f64 = 4.0;
-
 /// Whether the requests of a closed loop start and end together until the run ends: equal ones, for a few turns.
 #[must_use]
 pub fn stays_in_step(input: &ServingInput) -> bool {
@@ -262,7 +260,3 @@ pub fn later_burst_share(input: &ServingInput, c: &Constants) -> f64 {
     let share = if input.chunked_prefill || input.pools.is_some() { c.burst_share } else { c.burst_share_separate };
     ((share / FITTED_FIRST_TURN - 1.0).max(0.0) * first_turn(input)).min(1.0)
 }
-
-/// Share of the first turn in the runs to which the constants were fitted: benchmarks that send ten requests per
-/// concurrent request, so that the first tenth is a burst.
-const FITTED_FIRST_TURN: f64 = 0.1;

@@ -3,10 +3,8 @@
 use super::input::{GraphCapture, HostOverlap, Load, ServingInput, Stack, StepInputs};
 use crate::accelerator::Generation;
 use crate::constants::Constants;
+use crate::constants::documented::UNFUSED_KERNELS;
 use atlas_core::count::Count;
-
-/// Number of kernels per kernel of an engine if nothing is fused: 23 operators per layer.
-const UNFUSED: f64 = 3.0;
 
 /// Launch times, s.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,15 +66,15 @@ impl Launch {
             Stack::Compiled => 0.0,
             Stack::Graphed => f.product_kernels * c.kernel_prefill,
             Stack::Eager => c.kernel_eager * f.product_kernels,
-            Stack::Local => UNFUSED * native,
+            Stack::Local => UNFUSED_KERNELS * native,
         };
         let captured = input.graphs != GraphCapture::None;
         let (gap, issue, step) = match input.stack {
             Stack::Compiled => (c.kernel_graph, 0.0, c.step_compiled),
             Stack::Graphed => (c.kernel_graph, if captured { 0.0 } else { uncaptured }, python),
-            Stack::Eager => (UNFUSED * c.kernel_graph, uncaptured, python),
+            Stack::Eager => (UNFUSED_KERNELS * c.kernel_graph, uncaptured, python),
             Stack::Local if captured => (c.kernel_graph, 0.0, 0.0),
-            Stack::Local => (UNFUSED * c.kernel_graph, uncaptured, 0.0),
+            Stack::Local => (UNFUSED_KERNELS * c.kernel_graph, uncaptured, 0.0),
         };
         // The compilers of XLA and Neuron compile a whole step into one program.
         let program = match acc.generation {

@@ -3,12 +3,9 @@
 
 use super::input::{Formats, Layout, ServingInput};
 use crate::arch::{Architecture, Attention, Linear};
+use crate::constants::documented::INDEXED_KEY_SHARE;
 use atlas_core::count::Count;
 use atlas_core::math;
-
-/// Bytes of a key that an indexer reads, relative to those that attention reads: 132 of 1,152 (arXiv 2512.02556: 128
-/// values in 8 bit with a scale, against 576 in 16 bit).
-const INDEX_SHARE: f64 = 0.115;
 
 /// Quantities of one rank and one pipeline stage. Linear layers are grouped into attention projections, dense and
 /// shared MLPs, routed experts, and the output layer.
@@ -217,7 +214,7 @@ impl Shape {
     /// Number of keys that a query at position `context` reads, averaged over layers.
     pub fn keys_read(&self, context: f64) -> f64 {
         if let Some(selected) = self.selected_keys.filter(|selected| context > *selected) {
-            return selected + INDEX_SHARE * context;
+            return selected + INDEXED_KEY_SHARE * context;
         }
         // Sequences are at a random place in their chunk.
         self.keys_within(context, if self.chunked { 0.5 * self.window } else { self.window })
@@ -243,7 +240,7 @@ impl Shape {
         };
         if let Some(selected) = self.selected_keys {
             let (beyond, keys) = within(selected);
-            return keys + INDEX_SHARE * beyond * 0.5 * (first.max(selected) + last);
+            return keys + INDEXED_KEY_SHARE * beyond * 0.5 * (first.max(selected) + last);
         }
         let local = match self.chunked {
             true if self.window > 0.0 => {
@@ -263,7 +260,7 @@ impl Shape {
     /// all keys, and those of the indexer.
     pub fn keys_cached(&self, context: f64, full_window_cache: bool) -> f64 {
         if self.selected_keys.is_some() {
-            return (1.0 + INDEX_SHARE) * context;
+            return (1.0 + INDEXED_KEY_SHARE) * context;
         }
         // Layers without attention have window 0 and keep nothing. Those with chunks have room for a whole one.
         if full_window_cache && self.window > 0.0 { context } else { self.keys_within(context, self.window) }

@@ -5,6 +5,7 @@ use super::input::ServingInput;
 use super::machine::Machine;
 use super::speculative;
 use super::step::{StepTime, Tokens};
+use crate::constants::documented::BATCH_BUCKET;
 use atlas_core::count::Count;
 use atlas_core::math;
 
@@ -25,10 +26,6 @@ pub struct Cycle {
     pub prefill: f64,
 }
 
-/// Batch size above which there is a graph for every multiple of it, and below which for every power of two
-/// (`find_bucket` in `hpu_model_runner.py`).
-const BUCKET_STEP: f64 = 32.0;
-
 /// Number of sequences computed for `batch` sequences by graphs of fixed shapes, the largest of which has `largest`.
 #[must_use]
 pub fn padded_batch(batch: f64, largest: f64, buckets: bool) -> f64 {
@@ -37,7 +34,7 @@ pub fn padded_batch(batch: f64, largest: f64, buckets: bool) -> f64 {
     }
     // Tolerance, so that rounding errors do not select the next graph.
     let power = math::exp2((math::log2(batch.max(1.0)) - 1e-9).ceil());
-    let multiple = (batch / BUCKET_STEP - 1e-9).ceil() * BUCKET_STEP;
+    let multiple = (batch / BATCH_BUCKET - 1e-9).ceil() * BATCH_BUCKET;
     power.min(multiple.max(1.0)).min(largest).max(batch)
 }
 

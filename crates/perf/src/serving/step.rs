@@ -4,7 +4,7 @@
 use super::machine::{DraftLayers, Drafting, Machine};
 use super::rates::ProductRate;
 pub use super::time::StepTime;
-use crate::roofline::{FLOP_SHARE_AT_TDP, GEMM_TRAFFIC};
+use crate::constants::documented::{FLOP_SHARE_AT_TDP, GEMM_TRAFFIC};
 use atlas_core::math;
 
 /// Share of the memory bandwidth that large GEMMs would use at the peak rate.

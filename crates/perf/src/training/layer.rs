@@ -6,6 +6,7 @@ use super::{Plan, Software, TrainingInput, blocks};
 use crate::accelerator::Precision;
 use crate::arch::Attention;
 use crate::constants::Constants;
+use crate::constants::documented::EXPERT_WIDTH;
 use crate::ops;
 use crate::ops::{Op, OpName, OpSink, Work};
 use crate::roofline;
@@ -104,9 +105,6 @@ pub(super) fn gemm_pass_times(i: &TrainingInput, c: &Constants, g: &Gemm, precis
     let pair = gemm_pair(&TrainingInput { trained: 1.0, ..*i }, c, g, precision);
     GemmPassTimes { forward: pair.forward, input: pair.backward - pair.weights, weights: pair.weights }
 }
-
-/// Narrow side of an expert's matrix to which [`Constants::grouped_gemm`] applies.
-const EXPERT_WIDTH: f64 = 2048.0;
 
 /// Time of the GEMMs of several experts. One kernel (or one stream per expert) runs groups of uneven size without the
 /// library's choice of tiles, so each GEMM waits for its own last wave. Other losses grow as experts become narrower.

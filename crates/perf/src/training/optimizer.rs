@@ -21,24 +21,14 @@ fn flops_per_weight(optimizer: Optimizer, a: &Architecture) -> f64 {
 }
 
 impl Offload {
-    /// Bandwidth to the host, bytes/s one way: PCIe x16 of the third to fifth generation by default.
+    /// Bandwidth to the host, bytes/s one way.
     fn host_link_bw(&self, generation: Generation, c: &Constants) -> f64 {
-        let usual = match generation {
-            Generation::Volta => 16e9,
-            Generation::Hopper | Generation::Blackwell | Generation::Cdna3 | Generation::Cdna4 => 64e9,
-            _ => 32e9,
-        };
-        self.link_bw.unwrap_or(usual) * c.link_fraction
+        self.link_bw.unwrap_or(generation.properties().host_link_bw) * c.link_fraction
     }
 
-    /// Host memory bandwidth per accelerator, bytes/s. By default, eight accelerators share two sockets of DDR4-3200 or
-    /// DDR5-4800 with eight channels.
+    /// Host memory bandwidth per accelerator, bytes/s.
     fn host_memory_bw(&self, generation: Generation, c: &Constants) -> f64 {
-        let usual = match generation {
-            Generation::Hopper | Generation::Blackwell | Generation::Cdna3 | Generation::Cdna4 => 614e9 / 8.0,
-            _ => 410e9 / 8.0,
-        };
-        self.host_bw.unwrap_or(usual) * c.memory_fraction
+        self.host_bw.unwrap_or(generation.properties().host_memory_bw) * c.memory_fraction
     }
 }
 

@@ -11,7 +11,6 @@ use atlas_config::{Factors, Mode};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_document::Node;
-use atlas_perf::accelerator::Generation;
 use atlas_perf::constants::ListedConstant;
 use atlas_perf::efficiency::factor_of;
 
@@ -342,20 +341,6 @@ impl<'a> Inputs<'a> {
     pub(super) fn phase_minutes(&self, _index: usize) -> Origin {
         let place = self.in_workload(&["schedule", "phases"]).or_else(|| self.in_workload(&["schedule"]));
         place.map_or(Origin::Default("the workload's duration"), Origin::File)
-    }
-}
-
-/// Name of the constant for the share of the peak rate that large GEMMs sustain.
-pub(super) fn of_products(generation: Generation) -> &'static str {
-    match generation {
-        Generation::Volta | Generation::Ampere | Generation::Workstation => "gemm_ampere",
-        Generation::Hopper => "gemm_hopper",
-        Generation::Blackwell => "gemm_blackwell",
-        Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4 => "gemm_young",
-        Generation::Ascend | Generation::Trainium => "gemm_young",
-        Generation::Tpu => "gemm_systolic",
-        Generation::Gaudi | Generation::PonteVecchio => "gemm_other",
-        Generation::Other => "gemm_unmeasured",
     }
 }
 

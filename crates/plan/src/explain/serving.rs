@@ -6,7 +6,7 @@ mod stated;
 mod times;
 
 use super::expression::{Written, product, sum};
-use super::origin::{constants, of_products};
+use super::origin::constants;
 use super::{Context, Origin, Term, money};
 use crate::engine::answer::serving;
 use crate::estimate::{Detail, MemoryPart, MetricId, Serving, TimePart};
@@ -256,7 +256,7 @@ impl Reported<'_> {
             _ => ("computed by the engine", Vec::new(), &[]),
         };
         bearing.extend(self.stated_of_part(part));
-        let best = (part == TimePart::Compute).then(|| of_products(device.generation));
+        let best = (part == TimePart::Compute).then(|| device.generation.properties().gemm_share.name);
         let names = best.into_iter().chain(names.iter().copied().filter(|name| self.affects(name)));
         bearing.extend(self.constants(&names.collect::<Vec<_>>()));
         Term::part("t", part, "s", seconds).from(Origin::Engine(how)).depending_on(bearing)

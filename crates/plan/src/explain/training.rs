@@ -4,7 +4,7 @@
 mod memory;
 
 use super::expression::{Written, ceiling, product, sum};
-use super::origin::{constants, of_products};
+use super::origin::constants;
 use super::{Context, Origin, Term, money, operators};
 use crate::engine::answer::training;
 use crate::estimate::{MetricId, TimePart, Training};
@@ -344,7 +344,7 @@ impl Reported<'_> {
 
     /// Dependencies of the GEMM time.
     fn products(&self) -> Vec<Term> {
-        let best = of_products(self.input.accelerator.generation);
+        let best = self.input.accelerator.generation.properties().gemm_share.name;
         let mut names = vec![best, "gemm_k_half", "block_intensity", "wave_loss", "kernel_gap"];
         if self.input.arch.is_moe() {
             names.push("grouped_gemm");

@@ -167,7 +167,7 @@ fn ranks_that_compress_their_own_tokens_compute_and_gather_less() {
         let of = |block: blocks::Block| {
             let mut ops = Vec::new();
             block.operators(i, &mut ops);
-            block.share * ops.iter().map(Op::flops).sum::<f64>()
+            block.share * ops.iter().map(crate::ops::Op::flops).sum::<f64>()
         };
         blocks(i).map(of).sum::<f64>()
     };

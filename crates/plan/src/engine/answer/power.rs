@@ -14,7 +14,7 @@ use crate::estimate::{NodePower, Verdict};
 use crate::scenario::Scenario;
 use atlas_core::count::Count;
 use atlas_core::math;
-pub use atlas_perf::roofline::{FLOP_SHARE_AT_TDP, GEMM_TRAFFIC};
+pub use atlas_perf::constants::documented::{FLOP_SHARE_AT_TDP, GEMM_TRAFFIC};
 use atlas_perf::serving::arithmetic::Arithmetic;
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::TrainingEstimate;

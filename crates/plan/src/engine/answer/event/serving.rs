@@ -7,7 +7,8 @@ use crate::scenario::Simulation;
 use atlas_core::count::Count;
 use atlas_core::plan;
 use atlas_perf::constants::Constants;
-use atlas_perf::serving::latency::{self, FirstToken, Spread};
+use atlas_perf::constants::documented::TURNS_IN_STEP;
+use atlas_perf::serving::latency::{FirstToken, Spread};
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput, bottleneck, estimate, reuse};
 use atlas_sim::kernel::{Distribution, Progress, Quantiles, Tally};
 use atlas_sim::serving::{Arrivals, Input, Output, Router, Slo, simulate};
@@ -152,7 +153,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     // Identical requests that start at the same time would finish at the same time forever. Real services do not stay
     // in lockstep: outputs have different lengths, and clients come and go.
     input.staggered = match system.load {
-        Load::Closed { concurrency, requests } => !drawn && requests >= latency::TURNS_IN_STEP * concurrency,
+        Load::Closed { concurrency, requests } => !drawn && requests >= TURNS_IN_STEP * concurrency,
         _ => false,
     };
     let replicas = system.layout.dp.max(Count::ONE);
