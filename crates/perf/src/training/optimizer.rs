@@ -56,21 +56,21 @@ pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> 
 pub struct OffloadTime {
     /// Once per step.
     pub per_step: f64,
-    /// In every micro-batch, half of it in each pass.
-    pub per_micro: f64,
+    /// In the forward and backward pass of every micro-batch.
+    pub per_micro: [f64; 2],
 }
 
 impl OffloadTime {
     /// Time of a step of `micro_batches`.
     #[must_use]
     pub fn total(&self, micro_batches: f64) -> f64 {
-        self.per_step + micro_batches * self.per_micro
+        self.per_step + micro_batches * self.per_micro.iter().sum::<f64>()
     }
 }
 
-/// Time that offloading adds to a step. `micro` is the device's time for one micro-batch, with which transfers
-/// overlap. `activations` returns the bytes that one micro-batch keeps.
-pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl FnOnce() -> f64) -> OffloadTime {
+/// Time that offloading adds to a step. Copies of a layer run beside the layer before it; `passes` are the times of the
+/// layers in the forward and the backward pass. `activations` returns the bytes that one micro-batch keeps.
+pub fn offloaded(i: &TrainingInput, c: &Constants, passes: [f64; 2], activations: impl FnOnce() -> f64) -> OffloadTime {
     let o = &i.offload;
     if !o.any() {
         return OffloadTime::default();
@@ -78,7 +78,6 @@ pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl
     let local = LocalParams::of(i);
     let owned = owned_weights(i, &local);
     let (link, host) = (o.host_link_bw(i.accelerator.generation, c), o.host_memory_bw(i.accelerator.generation, c));
-    let hide = |seconds: f64, beside: f64| (seconds - c.overlap_share * beside).max(0.0);
     let share = o.optimizer.clamp(0.0, 1.0);
     // Gradients are sent in 16 bit during the last backward pass, the host updates, and weights are sent back.
     let out = share * owned * 2.0 / link;
@@ -89,9 +88,11 @@ pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl
     let streamed =
         o.weights.clamp(0.0, 1.0) / ranks * (2.0 * i.weight_bytes * local.total() + 2.0 * local.trained(i).total());
     let kept = o.activations.clamp(0.0, 1.0) * 2.0 * activations();
-    let each = (streamed + kept) / link;
-    let per_micro = hide(each, micro);
-    OffloadTime { per_step: update + back + hide(each + out, micro) - per_micro, per_micro }
+    let each = 0.5 * (streamed + kept) / link;
+    let per_micro = passes.map(|beside| (each - beside).max(0.0));
+    let [_, waited] = per_micro;
+    let [_, beside] = passes;
+    OffloadTime { per_step: update + back + (each + out - beside).max(0.0) - waited, per_micro }
 }
 
 #[cfg(test)]

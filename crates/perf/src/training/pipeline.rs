@@ -163,7 +163,7 @@ mod tests {
     use crate::accelerator::Accelerator;
     use crate::arch::Architecture;
     use crate::constants::Constants;
-    use crate::training::{Recompute, estimate};
+    use crate::training::{Offload, Recompute, estimate};
 
     fn job(schedule: Schedule, pp: u32, vpp: u32, m: f64) -> TrainingInput {
         let base = TrainingInput {
@@ -223,6 +223,27 @@ mod tests {
         assert!(bubble < 0.1 * at(45e9, 64.0).time.pipeline_bubble);
         // A number of micro-batches equal to the number of stages cannot fill the pipeline, whatever the memory.
         assert!(at(80e9, 8.0).time.pipeline_bubble > 5.0 * bubble);
+    }
+
+    #[test]
+    fn faster_hardware_does_not_slow_a_pipeline_that_copies_weights_from_the_host() {
+        let c = Constants::default();
+        for (vpp, link_bw) in [(1, 4e9), (1, 8e9), (1, 32e9), (2, 8e9), (2, 32e9)] {
+            // The output layer is most of the last stage.
+            let offload = Offload { weights: 1.0, optimizer: 1.0, link_bw: Some(link_bw), ..Offload::default() };
+            let base = TrainingInput { offload, micro: 1.0, ..job(Schedule::OneForwardOneBackward, 8, vpp, 8.0) };
+            let arch = Architecture { layers: Count::new(16), vocab: Count::new(256_000), ..base.arch };
+            let mut last = f64::INFINITY;
+            for step in 0..24 {
+                let mut i = TrainingInput { arch, ..base };
+                let by = 1.1f64.powi(step);
+                i.accelerator.flops = i.accelerator.flops.map(|rate| rate * by);
+                i.accelerator.mem_bw *= by;
+                let seconds = estimate(&i, &c).step_seconds;
+                assert!(seconds <= last * (1.0 + 1e-9), "{vpp} {link_bw:e} {step}: {seconds} after {last}");
+                last = seconds;
+            }
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::roofline;
 use crate::training::memory;
 use crate::training::memory::{LocalParams, MemoryBreakdown, PeakStages};
 use crate::traits::ShardCopies;
+use atlas_core::count::Count;
 
 /// Resolves the recomputation: as stated, or the minimum for which the upper bound on memory fits. [`Recompute::Auto`]
 /// starts with no recomputation, [`Recompute::Selective`] with the cheap operators. MLPs are added next, then whole
@@ -383,10 +384,13 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let in_turn = i.vpp == 1.0 && i.copies() == 1.0 && !i.schedule.has_independent_optimizers();
     let chained = if in_turn { data.delayed } else { 0.0 };
     let data = data.per_step + m * (ahead + back);
-    // Copies to the host continue while other exposed communication is waited for.
-    let offload = optimizer::offloaded(i, c, device + host + data / m, || memory::kept(i, plan));
-    // The first micro-batch meets these waits on every stage.
-    let waits = Pass { forward: ahead + 0.5 * offload.per_micro, input: back + 0.5 * offload.per_micro, weights: 0.0 };
+    let beside_copies = [forward, layer.input + layer.weights].map(|seconds| hosted * layers * seconds);
+    let offload = optimizer::offloaded(i, c, beside_copies, || memory::kept(i, plan));
+    let [copied_ahead, copied_back] = offload.per_micro;
+    let waits_with =
+        |copied: f64| Pass { forward: ahead + copied * copied_ahead, input: back + copied * copied_back, weights: 0.0 };
+    // The first micro-batch meets these waits on every stage. Idle stages have copied the first layer of a chunk by then.
+    let (waits, filling) = (waits_with(1.0), waits_with((1.0 - i.vpp.max(Count::ONE) / layers.max(1e-9)).max(0.0)));
     let pace = PipelineTimes {
         first: first.plus(&waits, 1.0),
         last: last.plus(&waits, 1.0),
@@ -394,7 +398,11 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
             host_excess(first.total() + transfer, of_first),
             host_excess(last.total() + transfer, of_last),
         ],
-        path: ending.plus(&layer, i.arch.depth() + i.mtp_layers).plus(&encoding, 1.0).plus(&waits, f64::from(i.pp)),
+        path: ending
+            .plus(&layer, i.arch.depth() + i.mtp_layers)
+            .plus(&encoding, 1.0)
+            .plus(&filling, i.pp - 1.0)
+            .plus(&waits, 1.0),
         slowest: stage.total() + sums + layers * (tensor + context + expert) + encoded + waits.total(),
         host,
         hop,

@@ -314,7 +314,7 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     let weights = comm::gather_share(i, c, &fabric);
     let per_layer = per_micro / layers.max(1e-9);
     let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
-    let copies = optimizer::offloaded(&settled, c, 0.0, || memory::kept(i, plan)).per_micro;
+    let copies = optimizer::offloaded(&settled, c, [0.0; 2], || memory::kept(i, plan)).per_micro.iter().sum::<f64>();
     Traffic {
         tensor_exposed: if i.software.overlap_tensor { c.tensor_exposed.clamp(0.0, 1.0) } else { 1.0 },
         tensor_port: port(f64::from(i.tp), i.domain),

@@ -110,7 +110,7 @@ pub struct Traffic {
     pub prefetches_weights: bool,
     /// Whether the weights of the last layer are kept for the backward pass, which follows immediately.
     pub keeps_last_weights: bool,
-    /// Copies to the host in the forward pass, or from it in the backward pass.
+    /// Copies of a layer's weights and activations to and from the host, per pass.
     pub copy: f64,
 }
 
@@ -234,9 +234,9 @@ impl<'a> Writer<'a> {
         }
         self.gather();
         for number in 0..self.layers {
+            self.copy_ahead();
             self.wait_for_weights(number);
             self.layer(LayerPass::Forward, |op| op.forward);
-            self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, self.done());
         }
         for op in self.around.head {
             self.out.push(Lane::Compute, op.action, op.forward, Port::None, self.waits);
@@ -252,12 +252,8 @@ impl<'a> Writer<'a> {
         if !self.traffic.keeps_last_weights {
             self.gather();
         }
-        self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, 0);
         for number in 0..self.layers {
-            self.wait_for(Lane::Copy);
-            if number + 1 < self.layers {
-                self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, self.done());
-            }
+            self.copy_ahead();
             self.wait_for_weights(number);
             self.layer(LayerPass::Recompute, |op| op.recompute);
             self.layer(LayerPass::Backward, seconds);
@@ -285,6 +281,14 @@ impl<'a> Writer<'a> {
             self.out.push(Lane::Compute, op.action, op.weights, Port::None, self.waits);
         }
         self.finished()
+    }
+
+    /// Makes a layer wait for its copies, and starts those of the next layer. That of the last layer is the first one of
+    /// the next pass, since the host enqueues passes ahead of the device. Kernels of a pass wait for all copies of
+    /// earlier passes.
+    fn copy_ahead(&mut self) {
+        self.wait_for(Lane::Copy);
+        self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, self.done());
     }
 
     /// Gathers the weights of a layer once the previous kernels are complete.

@@ -15,7 +15,7 @@ use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::arch::{Architecture, Attention};
 use atlas_perf::constants::Constants;
 use atlas_perf::training::{
-    ContextExchange, Recompute, Reshard, Schedule, Sharding, Software, TrainingInput, estimate,
+    ContextExchange, Offload, Recompute, Reshard, Schedule, Sharding, Software, TrainingInput, estimate,
 };
 
 fn llama_70b() -> Architecture {

@@ -107,8 +107,10 @@ impl Job<'_> {
         for (lane, items) in program.lanes.iter().enumerate() {
             for item in items {
                 let mut after = item.after;
-                for (count, base) in after.iter_mut().zip(&base) {
-                    *count = if *count > 0 { *count + base } else { 0 };
+                for (other, (count, base)) in after.iter_mut().zip(&base).enumerate() {
+                    // The copies for the first kernels of a pass were started by the pass before.
+                    let copied = lane == Lane::Compute as usize && other == Lane::Copy as usize;
+                    *count = if *count > 0 || copied { *count + base } else { 0 };
                 }
                 // No task of a pass may begin before its kernels may.
                 after[0] = after[0].max(base[0]);

@@ -128,3 +128,23 @@ fn interleaved_schedules_agree_with_the_closed_form() {
         }
     }
 }
+
+/// Stages whose weights are copied from the host beside the layers before, at `link_bw` bytes/s.
+fn offloaded_stages(vpp: u32, link_bw: f64) -> TrainingInput {
+    let offload = Offload { weights: 1.0, optimizer: 1.0, link_bw: Some(link_bw), ..Offload::default() };
+    TrainingInput { offload, vpp: Count::new(vpp), recompute: Recompute::None, ..pipelined() }
+}
+
+#[test]
+fn copies_from_the_host_hide_behind_the_layer_before_them_whatever_the_chunks() {
+    for link_bw in [4e9, 16e9, 32e9, 64e9] {
+        let mut last = f64::INFINITY;
+        for vpp in [1, 5, 20] {
+            let system = offloaded_stages(vpp, link_bw);
+            let (found, closed) = (run_of(&system).step.mean, even_step(&system));
+            assert!((found / closed - 1.0).abs() < 0.03, "{vpp} {link_bw:e}: {found} against {closed}");
+            assert!(found <= last, "{vpp} {link_bw:e}: {found} after {last}");
+            last = found;
+        }
+    }
+}
