@@ -10,6 +10,7 @@ pub mod accelerator;
 mod checkpoint;
 mod collection;
 pub mod convolution;
+pub mod datasheet;
 pub mod digest;
 pub mod evidence;
 pub mod hugging_face;

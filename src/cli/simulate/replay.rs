@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use atlas_catalog::Accelerator;
+use atlas_catalog::datasheet;
 use atlas_config::Target;
 use atlas_config::library::Library;
 use atlas_document::sources::read_bytes;
 use atlas_ingest::step_trace::{self, StepTrace};
 use atlas_plan::scenario::Machine;
-use atlas_plan::scenario::datasheet;
 use atlas_plan::simulation::replay::{Answer, Hardware, answer};
 use atlas_report::simulation::replay as report;
 use atlas_report::{Format, to_json, to_yaml};

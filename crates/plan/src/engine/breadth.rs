@@ -1,7 +1,7 @@
 //! Tests of networks other than plain decoders: encoders, encoder-decoders, hybrids, sparse attention, convolutions.
 
-use crate::scenario::datasheet;
 use atlas_catalog::Catalog;
+use atlas_catalog::datasheet;
 use atlas_core::count::Count;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::{Architecture, Head};

@@ -1,8 +1,8 @@
 //! Inputs of the predecessor dashboard's estimator, derived from a target and a workload.
 
-use super::datasheet;
 use super::machine::architecture;
 use super::{Parts, Phase, Scenario};
+use atlas_catalog::datasheet;
 use atlas_core::count::Count;
 use atlas_core::plan::Format;
 use atlas_perf::accelerator::Precision;

@@ -1,7 +1,7 @@
 //! Images in a scenario: the work of the vision encoder per request or sequence.
 
-use super::datasheet;
 use super::{Parts, Phase, Scenario};
+use atlas_catalog::datasheet;
 use atlas_catalog::images::{ImageSizes, Images as Reader};
 use atlas_config::Mode;
 use atlas_core::plan::Trained;

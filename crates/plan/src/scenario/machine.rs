@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::Parts;
-use super::datasheet;
 use atlas_catalog::Accelerator as Sheet;
+use atlas_catalog::datasheet;
 use atlas_config::Target;
 use atlas_core::count::Count;
 use atlas_core::network::LinkPath;

@@ -5,7 +5,6 @@ mod adapters;
 mod corrections;
 mod cost;
 mod dashboard;
-pub mod datasheet;
 mod drafts;
 mod idle;
 mod images;
@@ -23,6 +22,7 @@ mod simulation;
 mod software;
 mod training_input;
 
+use atlas_catalog::datasheet;
 use atlas_core::count::Count;
 use std::sync::Arc;
 

@@ -27,8 +27,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use self::layers::Layer;
-use crate::scenario::datasheet;
 use atlas_catalog::Catalog;
+use atlas_catalog::datasheet;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_perf::accelerator::Precision;
 

@@ -263,7 +263,7 @@ mod tests {
 
     fn machine(id: &str) -> Machine {
         let catalog = Catalog::built_in();
-        let device = crate::scenario::datasheet::accelerator(&catalog.accelerator(id).unwrap());
+        let device = atlas_catalog::datasheet::accelerator(&catalog.accelerator(id).unwrap());
         Machine::alone(device)
     }
 

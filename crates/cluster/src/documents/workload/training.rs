@@ -1,10 +1,10 @@
 //! Training: layout, batch, formats, optimizer, adapters and recomputation.
 
 use atlas_catalog::accelerator::Peaks;
+use atlas_catalog::datasheet;
 use atlas_catalog::software::{self, AcceleratorClass, SoftwareKind};
 use atlas_core::plan::{Format, LoraTargets, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
-use atlas_plan::scenario::datasheet;
 use serde_json::Value;
 
 use super::{Context, counts, dispatcher};

@@ -13,7 +13,7 @@
 use serde::Serialize;
 
 use super::{MAX_LAYERS, Model};
-use crate::scenario::datasheet::Sums;
+use atlas_catalog::datasheet::Sums;
 use atlas_document::decode::{Bounds, Fields};
 
 /// `model_type` of a model with a list of layers.

@@ -1,11 +1,11 @@
 //! Conversion of catalog entries (devices and models) to the inputs of the physics engines.
 
-use atlas_catalog::accelerator::Accelerator as Sheet;
-use atlas_catalog::convolution::Convolutional;
-use atlas_catalog::images::Images;
-use atlas_catalog::model::{Architecture as Network, Model};
-use atlas_catalog::transformer;
-use atlas_catalog::transformer::{Bias, Transformer, TransformerKind};
+use crate::accelerator::Accelerator as Sheet;
+use crate::convolution::Convolutional;
+use crate::images::Images;
+use crate::model::{Architecture as Network, Model};
+use crate::transformer;
+use crate::transformer::{Bias, Transformer, TransformerKind};
 use atlas_core::count::Count;
 use atlas_core::network::LinkPath;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
@@ -259,7 +259,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use atlas_catalog::Catalog;
+    use crate::Catalog;
 
     #[test]
     fn architecture_parameter_counts_match_the_catalog() {
