@@ -16,9 +16,9 @@ use super::simulation_inputs::{Preset, parts, read, refused, scenario};
 use super::{keep, pick, run_with_progress, save, scale};
 use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::library::Library;
+use atlas_legacy::simulator::Predecessor;
 use atlas_plan::simulation::config::{Config, Pair, Subject};
 use atlas_plan::simulation::plan::Work;
-use atlas_plan::simulation::predecessor::Predecessor;
 use atlas_plan::simulation::words::Window;
 use atlas_plan::simulation::{Measured, Options, Outcome, Plan, Problems, RunsProgress, goodput, run as simulated};
 use atlas_report::simulation as described;
@@ -263,7 +263,9 @@ fn planned(config: &Config, args: &Args, library: &Library, gauge: &RunsProgress
     let window = args.window;
     let mut options = config.options.clone();
     let plan = match &config.subject {
-        Subject::Predecessor(predecessor) => predecessor.plan(library.catalog(), &options, window, gauge),
+        Subject::Predecessor(predecessor) => {
+            Plan::of_predecessor(predecessor, library.catalog(), &options, window, gauge)
+        }
         Subject::Scenario(pair) => {
             let name = if args.target.len() > 1 {
                 pair.target.clone()

@@ -8,11 +8,11 @@ use atlas_config::library::Library;
 use atlas_core::plan::Engine;
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostics, Severity};
+use atlas_legacy::simulator::Predecessor;
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::simulation::Problems;
 use atlas_plan::simulation::config::{Config, Pair};
-use atlas_plan::simulation::predecessor::Predecessor;
 use clap::ValueEnum;
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@
 //! * [`semi_empirical`] – the calibrated model
 //! * [`benchboard`] – the dashboard's estimator
 //! * [`measurements`] – conversion of measurement tables with the columns of version 0.1
+//! * [`simulator`] – configurations of the simulator, converted to the inputs of `atlas-sim`
 //! * [`number`] – the numeric trait of the engines: plain numbers, or equations that explain a result
 
 #![forbid(unsafe_code)]
@@ -13,3 +14,4 @@ pub mod exchange;
 pub mod measurements;
 pub mod number;
 pub mod semi_empirical;
+pub mod simulator;

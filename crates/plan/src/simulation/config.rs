@@ -15,10 +15,10 @@ use serde::Serialize;
 use super::fields::{as_mapping, named, plain, settings};
 use super::jobs;
 use super::options::Options;
-use super::predecessor::Predecessor;
 use atlas_config::library::Library;
 use atlas_document::decode::Fields;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, parse};
+use atlas_legacy::simulator::Predecessor;
 
 /// What to simulate.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,6 @@
 //! measured time breakdown, and the bottlenecks.
 //!
 //! * [`words`], [`options`] – options on the command line and in files
-//! * [`predecessor`] – configuration and presets of the predecessor simulator
 //! * [`config`] – configuration files: those of the predecessor, and ours
 //! * [`plan`] – from a scenario to a plan
 //! * [`part`] – runs that other machines compute
@@ -25,7 +24,7 @@ pub mod jobs;
 pub mod options;
 pub mod part;
 pub mod plan;
-pub mod predecessor;
+mod predecessor;
 pub mod progress;
 pub mod replay;
 pub mod scale;

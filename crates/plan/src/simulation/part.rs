@@ -74,8 +74,9 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-    use super::super::{predecessor::Predecessor, run};
+    use super::super::run;
     use super::*;
+    use atlas_legacy::simulator::Predecessor;
 
     #[test]
     fn partial_runs_joined_equal_a_single_run() {
@@ -83,7 +84,8 @@ mod tests {
         let gauge = RunsProgress::default();
         let options = super::super::Options { jitter: Some(0.1), ..super::super::Options::default() };
         let predecessor = Predecessor::preset("small").unwrap();
-        let plan = Plan { replications: 5, ..predecessor.plan(catalog, &options, None, &gauge).unwrap() };
+        let plan =
+            Plan { replications: 5, ..Plan::of_predecessor(&predecessor, catalog, &options, None, &gauge).unwrap() };
         let whole = run(&plan, &gauge).unwrap();
         let mut joined = run(&Plan { replications: 1, ..plan.clone() }, &gauge).unwrap();
         for numbers in [1..3, 3..3, 3..5] {

@@ -3,7 +3,6 @@
 
 use super::options::Options;
 use super::plan::Plan;
-use super::predecessor::Predecessor;
 use super::training::Parts;
 use super::words::ArrivalsWord;
 use super::{Cost, Measured, Problems, RunsProgress, UNCALIBRATED, run};
@@ -16,6 +15,7 @@ use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::plan::Engine;
 use atlas_core::sort;
+use atlas_legacy::simulator::Predecessor;
 use atlas_sim::scaling::{DEFAULT_EFFICIENCY_LIMIT, Run, Scaling, Work, scaling};
 
 /// Subject of the study.
@@ -185,7 +185,7 @@ fn predecessor(
     }
     // With uniform hosts all iterations are equal, so a few suffice.
     let options = Options { steps: options.steps.or(Some(3)), ..options.clone() };
-    (accelerators, here.plan(catalog, &options, None, gauge).map_err(SizeError::AllSizes))
+    (accelerators, Plan::of_predecessor(&here, catalog, &options, None, gauge).map_err(SizeError::AllSizes))
 }
 
 /// Plan of the scenario on `nodes` nodes, filled with replicas.

@@ -1,5 +1,4 @@
-//! Conversion of a predecessor configuration to the engine's input: accelerator, architecture, network, and the plan of
-//! its runs.
+//! Conversion of a configuration to the inputs of the engines: accelerator, architecture, training job and network.
 
 use atlas_core::count::Count;
 use std::sync::Arc;
@@ -7,21 +6,14 @@ use std::sync::Arc;
 use super::custom::{Phase, TREE};
 use super::layers;
 use super::{PREDECESSOR_ACCELERATORS, Pattern, Predecessor, TRANSFORMER, Topology, UNKNOWN, known};
-use crate::simulation::options::Options;
-use crate::simulation::plan::{Plan, Work, inapplicable_options, too_many, training_work};
-use crate::simulation::words::Window;
-use crate::simulation::{Problems, RunsProgress};
 use atlas_catalog::Catalog;
 use atlas_catalog::datasheet;
-use atlas_config::Mode;
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::arch::Architecture;
-use atlas_perf::constants::Constants;
 use atlas_perf::training::{Recompute, Sharding, TrainingInput};
 use atlas_sim::kernel::Progress;
 use atlas_sim::network;
 use atlas_sim::network::{Algorithm, Operation, Routing, Shape, Wire};
-use atlas_sim::training::{Hosts, Input};
 
 impl Predecessor {
     /// Total number of accelerators.
@@ -31,7 +23,8 @@ impl Predecessor {
     }
 
     /// The accelerator of the catalog with the stated specifications, and its datasheet if the catalog has it.
-    fn device(&self, catalog: &Catalog) -> (Accelerator, Option<Arc<atlas_catalog::Accelerator>>) {
+    #[must_use]
+    pub fn device(&self, catalog: &Catalog) -> (Accelerator, Option<Arc<atlas_catalog::Accelerator>>) {
         let name = self.hardware.gpu_model.trim();
         let known = PREDECESSOR_ACCELERATORS
             .iter()
@@ -83,8 +76,8 @@ impl Predecessor {
     /// # Errors
     ///
     /// If the model is unknown.
-    pub fn system(&self, catalog: &Catalog) -> Result<TrainingInput, Problems> {
-        let arch = self.architecture(catalog).map_err(|problem| Problems(vec![problem]))?;
+    pub fn system(&self, catalog: &Catalog) -> Result<TrainingInput, String> {
+        let arch = self.architecture(catalog)?;
         let (device, _) = self.device(catalog);
         let t = &self.training;
         let accelerators = self.accelerators();
@@ -136,7 +129,7 @@ impl Predecessor {
     /// # Errors
     ///
     /// Errors of the network simulation.
-    pub fn reduction(&self, bytes: f64, progress: &Progress) -> Result<f64, Problems> {
+    pub fn reduction(&self, bytes: f64, progress: &Progress) -> Result<f64, Vec<network::Problem>> {
         if self.accelerators() < 2.0 {
             return Ok(0.0);
         }
@@ -162,89 +155,6 @@ impl Predecessor {
         }
         Ok(seconds)
     }
-
-    /// Creates the plan of a configuration.
-    ///
-    /// # Errors
-    ///
-    /// If the model is unknown, the network cannot be built, or serving options are set.
-    pub fn plan(
-        &self,
-        catalog: &Catalog,
-        options: &Options,
-        window: Option<Window>,
-        gauge: &RunsProgress,
-    ) -> Result<Plan, Problems> {
-        let mut problems = inapplicable_options(options, Mode::Training);
-        let system = self.system(catalog)?;
-        let bytes = self.model.total_parameters.unwrap_or_else(|| system.arch.params()) * system.grad_bytes;
-        // The buckets of PyTorch's data parallelism hold 25 MB each (`bucket_cap_mb`).
-        let buckets = options.buckets.unwrap_or(((bytes / 25e6).ceil().clamp(1.0, 256.0)) as u32);
-        let mut options = options.clone();
-        options.buckets = Some(buckets);
-        options.steps = options.steps.or(Some(self.training.num_iterations.clamp(1.0, 1e6) as u32));
-        let hosts = Hosts { devices: system.accelerators as u32, per_host: self.hardware.num_gpus_per_node as u32 };
-        let mut work = training_work(Input::of(&system, &Constants::default()), hosts, &options, window);
-        problems.extend(too_many(&work));
-        if !problems.is_empty() {
-            return Err(Problems(problems));
-        }
-        let one = gauge.run(|progress| self.reduction(bytes / f64::from(buckets), progress))?;
-        work.input.reduction = Some(one * f64::from(buckets));
-        let mut notes = vec![format!(
-            "network_bandwidth_gbps is read as gigabytes per second, as the predecessor document means it: {} GB/s a link",
-            self.hardware.network_bandwidth_gbps
-        )];
-        if !self.model.layers.is_empty() {
-            notes.push(format!(
-                "{} layers as listed, FLOPs and activations of one sample each: products run at the rates of ResNet-50's \
-                 convolutions, and traffic is to activations as ResNet-50's is",
-                self.model.layers.len()
-            ));
-        }
-        if !self.training.mixed_precision {
-            notes.push(
-                "without mixed precision, products are in TF32 where the accelerator has it, else in fp32".to_owned(),
-            );
-        }
-        let (device, known) = self.device(catalog);
-        if let Some(sheet) = &known {
-            let own = datasheet::accelerator(sheet).peak(Precision::Bf16);
-            if device.peak(Precision::Bf16) > 1.001 * own {
-                notes.push(format!(
-                    "compute_tflops {} is above the {:.0} TFLOP/s of {}: it is used, with as much more power",
-                    self.hardware.compute_tflops,
-                    own * 1e-12,
-                    sheet.id
-                ));
-            }
-        }
-        if known.is_none() {
-            notes.push(format!(
-                "`{}` is no accelerator of the catalog: what the file does not state, memory bandwidth above all, is an \
-                 A100's",
-                self.hardware.gpu_model
-            ));
-        }
-        let sheet = self.device(catalog).1;
-        let price = sheet.as_ref().and_then(|sheet| {
-            let prices = catalog.prices_of(&sheet.id).into_iter();
-            prices.min_by(|a, b| a.usd_per_accelerator_hour().total_cmp(&b.usd_per_accelerator_hour()))
-        });
-        let usd_per_hour = price.map(|price| {
-            let each = price.usd_per_accelerator_hour();
-            notes.push(format!("{each:.2} $/h an accelerator: {}, {}", price.provider, price.date));
-            each * self.accelerators()
-        });
-        Ok(Plan {
-            usd_per_hour,
-            name: self.name.clone(),
-            work: Work::Training(Box::new(work)),
-            seed: options.seed(),
-            replications: options.replications(),
-            notes,
-        })
-    }
 }
 
 /// The rectangle with `n` places that is closest to a square.
@@ -258,7 +168,7 @@ fn rectangle(n: u32) -> [u32; 3] {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use crate::simulation::predecessor::PRESETS;
+    use crate::simulator::PRESETS;
 
     #[test]
     fn rectangle_sides_are_as_equal_as_possible() {
