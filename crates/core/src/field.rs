@@ -102,6 +102,9 @@ pub struct Field {
     pub engines: &'static [Engine],
     /// Mode and engines to which it does not apply, as an exception.
     pub except: Option<(Mode, &'static [Engine])>,
+    /// Whether the number 0 means that nothing is set: no limit, off, or unknown. Panes show a dash, and `none` is
+    /// accepted.
+    pub zero_is_unset: bool,
     /// Whether it describes an existing model or weight file, so that values between the known ones are meaningless.
     pub is_model_property: bool,
     /// Help, one line.
@@ -272,6 +275,7 @@ const fn entry(
         mode: None,
         engines: ALL,
         except: None,
+        zero_is_unset: false,
         is_model_property: false,
         help,
     }
@@ -303,6 +307,10 @@ impl Field {
 
     const fn with_default_word(self, word: &'static str) -> Field {
         Field { default: DefaultValue::Word(word), ..self }
+    }
+
+    const fn zero_is_unset(self) -> Field {
+        Field { zero_is_unset: true, ..self }
     }
 
     const fn model_property(self) -> Field {

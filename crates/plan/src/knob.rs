@@ -99,6 +99,9 @@ impl KnobValues for Knob {
                 })),
                 Err(problem) => Err(refuse(format!("software, such as vllm@0.11 ({problem})"))),
             },
+            ValueType::Number { .. } if spec.zero_is_unset && text.eq_ignore_ascii_case("none") => {
+                Ok(Setting::Number(0.0))
+            }
             ValueType::Number { bounds, .. } => {
                 let percent = text.strip_suffix('%').filter(|_| bounds.max <= 1.0 && !bounds.whole);
                 let value = match percent {

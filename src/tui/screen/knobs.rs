@@ -42,10 +42,11 @@ pub fn knob_at(app: &App, row: usize) -> Option<Knob> {
     }
 }
 
-/// Formats a setting for the pane.
+/// Formats a setting of a knob for the pane: a dash if it is not set.
 #[must_use]
-pub fn show(setting: &Setting) -> String {
+pub fn show(spec: &Spec, setting: &Setting) -> String {
     match setting {
+        Setting::Number(value) if *value == 0.0 && spec.zero_is_unset => "–".to_owned(),
         Setting::Number(value) if value.abs() >= 1e9 => units::si(*value),
         other => other.to_string(),
     }
@@ -173,7 +174,7 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bo
 
 /// Formats the value of a knob.
 fn format_value(answer: &Answer, spec: &Spec) -> String {
-    answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)))
+    answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(spec, &scenario.get(spec.knob)))
 }
 
 /// Layout of a row.
@@ -196,6 +197,7 @@ impl Columns {
         let is_number = shown.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         let fits = 2 + name + 1 + value <= right;
         let (right, unit) = match () {
+            () if shown == "–" => (right, ""),
             () if wide && (fits || is_number) => (right, spec.unit),
             () if fits => (right, ""),
             () => (width, ""),
@@ -215,7 +217,7 @@ pub fn info(app: &App) -> String {
         true => format!("{}: ", spec.name),
         false => String::new(),
     };
-    let file = app.answer.files.as_ref().map(|files| show(&files.get(knob))).unwrap_or_default();
+    let file = app.answer.files.as_ref().map(|files| show(spec, &files.get(knob))).unwrap_or_default();
     let file = match source(app, spec) {
         Source::Changed => format!(" [was {file}]"),
         // The brightness of the row shows it.

@@ -40,6 +40,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         "TTFT objective of a request (SLO); 0: none",
     )
     .slot(positive!(simulation.slo_ttft_ms))
+    .zero_is_unset()
     .with_default(0.0)
     .unit("ms")
     .inference()
@@ -54,6 +55,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         "TPOT objective of a request (SLO); 0: none",
     )
     .slot(positive!(simulation.slo_tpot_ms))
+    .zero_is_unset()
     .with_default(0.0)
     .unit("ms")
     .inference()
@@ -68,6 +70,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         "end-to-end latency objective of a request (SLO); 0: none",
     )
     .slot(positive!(simulation.slo_e2e_ms))
+    .zero_is_unset()
     .with_default(0.0)
     .unit("ms")
     .inference()

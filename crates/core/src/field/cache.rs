@@ -16,6 +16,7 @@ pub(super) const CACHE: &[Field] = &[
         "accelerators dedicated to prefill (disaggregated serving); 0: prefill and decode share all accelerators",
     )
     .slot(nonzero!(serving.prefill_accelerators))
+    .zero_is_unset()
     .with_default(0.0)
     .with_file_bounds(0.0, 1e9)
     .inference()
@@ -28,6 +29,7 @@ pub(super) const CACHE: &[Field] = &[
         "concurrent conversations over all replicas, which determine the cache hit rate; 0: use prefix_hit",
     )
     .slot(nonzero!(serving.conversations))
+    .zero_is_unset()
     .with_default(0.0)
     .with_file_bounds(0.0, 1e9),
     serving_field(
@@ -116,6 +118,7 @@ pub(super) const CACHE: &[Field] = &[
         "prefill replicas (x of xPyD); tp, pp, ep, attention_dp and dp then describe the decode replicas; 0: use prefill_accelerators",
     )
     .slot(count!(serving.pools.prefill.workers))
+    .zero_is_unset()
     .with_default(0.0)
     .with_file_bounds(1.0, 1e6),
     serving_field(

@@ -239,6 +239,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "HSDP shard group size; 0: all replicas",
     )
     .slot(nonzero!(shard))
+    .zero_is_unset()
     .with_default(0.0)
     .with_file_bounds(1.0, 1e6)
     .training()
@@ -298,6 +299,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "image width and height; 0: the native resolution of the vision encoder",
     )
     .slot(nonzero!(image_size))
+    .zero_is_unset()
     .with_default(0.0)
     .with_file_bounds(1.0, 16_384.0)
     .unit("px")
@@ -365,6 +367,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "maximum output length; 0: no limit",
     )
     .slot(nonzero!(serving.generate_max))
+    .zero_is_unset()
     .with_default(0.0)
     .with_file_bounds(1.0, 1e9)
     .unit("tok")

@@ -213,6 +213,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "number of fully recomputed layers (0: not stated); the others follow `recompute`, and recompute nothing if it is full",
     )
     .slot(nonzero!(recompute_layers))
+    .zero_is_unset()
     .with_default(0.0)
     .with_file_bounds(0.0, 1e6)
     .training()

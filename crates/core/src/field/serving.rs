@@ -52,6 +52,7 @@ pub(super) const SERVING: &[Field] = &[
         "random arrivals per second, used instead of concurrency; with load=open, concurrency caps the requests in flight; 0: off",
     )
     .slot(positive!(serving.request_rate))
+    .zero_is_unset()
     .with_default(0.0)
     .with_file_bounds(0.0, 1e30)
     .unit("req/s")
@@ -67,6 +68,7 @@ pub(super) const SERVING: &[Field] = &[
         "requests in the whole run, including ramp-up and drain; 0: steady state",
     )
     .slot(nonzero!(serving.run_requests))
+    .zero_is_unset()
     .with_default(0.0)
     .with_file_bounds(1.0, 1e9)
     .unit("req")
@@ -134,6 +136,7 @@ pub(super) const SERVING: &[Field] = &[
         "maximum prompt tokens of one request per step, so short prompts are not blocked by long ones; 0: no limit",
     )
     .slot(nonzero!(serving.long_prefill_token_threshold))
+    .zero_is_unset()
     .with_default(0.0)
     .unit("tok")
     .inference()
@@ -197,6 +200,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "compiled_batch"],
         "batch size of graphs compiled for a fixed shape; 0: dynamic shapes",
     )
+    .zero_is_unset()
     .slot(count!(serving.compiled_batch))
     .with_default(0.0)
     .with_file_bounds(1.0, 1e6)
@@ -238,6 +242,7 @@ pub(super) const SERVING: &[Field] = &[
         &["serving", "speculative", "tokens"],
         "draft tokens per step (speculative decoding, MTP, EAGLE); 0: off",
     )
+    .zero_is_unset()
     .slot(count!(serving.draft_tokens))
     .with_default(0.0)
     .with_file_bounds(0.0, 1e9)
@@ -290,5 +295,6 @@ pub(super) const SERVING: &[Field] = &[
         "batch size of a replica above which drafting stops; 0: never",
     )
     .slot(nonzero!(serving.draft_max_batch))
+    .zero_is_unset()
     .with_default(0.0),
 ];

@@ -25,6 +25,7 @@ pub(super) const SIMULATION: &[Field] = &[
         "requests measured per run; 0: as many as the load needs, at least 1,000",
     )
     .slot(nonzero!(simulation.requests))
+    .zero_is_unset()
     .with_default(0.0)
     .unit("req")
     .inference()
@@ -89,6 +90,7 @@ pub(super) const SIMULATION: &[Field] = &[
         "mean time between failures of one node; 0: no failures (Llama 3: 6,300 h, arXiv 2407.21783, table 5)",
     )
     .slot(positive!(simulation.node_mtbf_h))
+    .zero_is_unset()
     .with_default(0.0)
     .unit("h")
     .training()
@@ -103,6 +105,7 @@ pub(super) const SIMULATION: &[Field] = &[
         "time between checkpoints; 0: Daly's optimal interval",
     )
     .slot(positive!(simulation.checkpoint_interval_s))
+    .zero_is_unset()
     .with_default(0.0)
     .unit("s")
     .training()

@@ -47,6 +47,7 @@ pub(super) const TARGET: &[Field] = &[
         &["host_memory_gb"],
         "host memory of one node, which holds what is offloaded; 0: unknown; default: of the vendor's reference node",
     )
+    .zero_is_unset()
     .unit("GB")
     .of_target()
     .training()
@@ -150,6 +151,7 @@ pub(super) const TARGET: &[Field] = &[
         &["cost", "power_cap"],
         "power cap per accelerator, met by lower clocks; 0: its TDP",
     )
+    .zero_is_unset()
     .unit("W")
     .of_target()
     .hardware_modeling(),
@@ -173,6 +175,7 @@ pub(super) const TARGET: &[Field] = &[
         &["cost", "rack_kw"],
         "power budget of a rack, shared by its nodes; caps their accelerators; 0: no limit",
     )
+    .zero_is_unset()
     .unit("kW")
     .of_target()
     .hardware_modeling(),
@@ -185,6 +188,7 @@ pub(super) const TARGET: &[Field] = &[
         &["cost", "nodes_per_rack"],
         "nodes per rack; 0: as many as its power budget supports without a cap",
     )
+    .zero_is_unset()
     .of_target()
     .hardware_modeling(),
     entry(
@@ -196,6 +200,7 @@ pub(super) const TARGET: &[Field] = &[
         &["cost", "capex_usd_node"],
         "purchase price of one node, as an alternative to renting; 0: unknown",
     )
+    .zero_is_unset()
     .unit("$")
     .of_target()
     .hardware_modeling(),

@@ -50,3 +50,17 @@ fn fields_that_round_fractions_are_declared_whole() {
         assert!(get(&plan) == Some(2.5) || field.bounds().whole, "{}", field.name);
     }
 }
+
+#[test]
+fn help_says_what_zero_means_and_plans_store_it_as_nothing_where_it_is_unset() {
+    for field in &KNOBS {
+        if field.zero_is_unset {
+            assert!(field.help.contains("0: "), "{}: {}", field.name, field.help);
+        }
+        if let Slot::Number { get, put } = field.slot {
+            let mut plan = PlanSpec::default();
+            put(&mut plan, Some(0.0));
+            assert!(get(&plan).is_some() || field.zero_is_unset, "{}", field.name);
+        }
+    }
+}

@@ -161,7 +161,7 @@ fn has_figures(app: &App) -> bool {
 fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
     let value = |answer: &Answer| {
         let scenario = answer.scenario.as_ref()?;
-        scenario.uses(knob).then(|| crate::tui::screen::knobs::show(&scenario.get(knob)))
+        scenario.uses(knob).then(|| crate::tui::screen::knobs::show(knob.spec(), &scenario.get(knob)))
     };
     let (before, after) = (value(other), value(this));
     let spec = knob.spec();
