@@ -315,6 +315,10 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let launches = |layers: f64, head: f64| (layers * (one.kernels + calls) + head) * c.issue;
     let paced = |device: f64, launches: f64| device + host_excess(device, launches);
     let (of_first, of_last) = (launches(stage_layers(i, 0.0), 0.0), launches(last, head.kernels));
+    let kernels = |layers: f64, head: &LayerTime, sums: f64| {
+        (layers * (one.total() + each.layer) + head.total() + sums).max(1e-12)
+    };
+    let end_kernels = [kernels(stage_layers(i, 0.0), &LayerTime::default(), 0.0), kernels(last, &head, each.head)];
     let longer =
         before > last && paced(before * (per_layer + each.layer), launches(before, 0.0)) > paced(ends, of_last);
     let (layers, head, ends_sums) = if longer { (before, LayerTime::default(), 0.0) } else { (last, head, each.head) };
@@ -409,6 +413,12 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
         hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
         in_flight,
     };
+    let host_ratios = if i.pp > 1.0 && i.copies() <= 1.0 {
+        let [[host_first, host_last], [first, last]] = [pace.end_stage_host_delay, end_kernels];
+        [host_first / first, host_last / last]
+    } else {
+        [host / (stage.total() + sums).max(1e-12); 2]
+    };
     let bubble = pipeline::bubble(i, &pace) + (i.pp - 1.0) * chained;
     let time = TimeBreakdown {
         gemm: m * stage.gemm,
@@ -429,7 +439,8 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
     let executed = if i.software.fused_attention { passes.causal_flops } else { passes.flops };
     let flops = [passes.flops, passes.causal_flops, executed + again];
-    let micro_batch = MicroBatch { layers, output, sums, tensor, context, expert, transfer, host, images: encoded };
+    let images = encoded;
+    let micro_batch = MicroBatch { layers, output, sums, tensor, context, expert, transfer, host, host_ratios, images };
     Step { plan, in_flight, time, micro_batch, memory, memory_upper: upper, flops }
 }
 

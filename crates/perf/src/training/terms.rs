@@ -102,6 +102,8 @@ pub struct MicroBatch {
     pub transfer: f64,
     /// Waiting for the host to launch kernels, s.
     pub host: f64,
+    /// Waiting for the host relative to the time of kernels, on stages without and with the output layer.
+    pub host_ratios: [f64; 2],
     /// Encoding images, s.
     pub images: f64,
 }

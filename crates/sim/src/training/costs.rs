@@ -48,9 +48,9 @@ pub struct Costs {
     /// Port of weights gathered and gradients scattered layer by layer. This is the scale-up fabric if weights are
     /// sharded within a node and replicated over nodes.
     pub layer_port: Port,
-    /// Share of the kernel time in which the device waits for kernel launches. After a stage has waited for its input,
-    /// this much is already launched.
-    pub host_share: f64,
+    /// Share of the kernel time in which the device waits for kernel launches, on stages without and with the output
+    /// layer. After a stage has waited for its input, this much is already launched.
+    pub host_shares: [f64; 2],
     /// Seconds in which the first and the last stage sum the gradients of an embedding that both have, before the
     /// optimizer.
     pub shared_embedding: f64,
@@ -135,6 +135,11 @@ impl Costs {
             *last += f64::from(i.mtp_layers);
         }
         let (blocks, head) = kernels(i, c, &full);
+        // Launches run ahead of the long kernels of the output layer, so that its stage waits less.
+        let [other_blocks, last_blocks]: [Vec<Block>; 2] =
+            full.micro_batch.host_ratios.map(|ratio| blocks.iter().map(|block| block.scaled(1.0 + ratio)).collect());
+        let [_, ratio] = full.micro_batch.host_ratios;
+        let head: Vec<Operator> = head.iter().map(|operator| operator.scaled(1.0 + ratio)).collect();
         let front = operators::images(i, c, plan);
         let shared_embedding = comm::shared_embedding(i, &comm::fabric(i, c));
         let (per_step, per_micro) = data_traffic(&open, c, &raw);
@@ -148,7 +153,8 @@ impl Costs {
                     front: if at == 0 { front.as_slice() } else { &[] },
                     head: if at + 1 == count { head.as_slice() } else { &[] },
                 };
-                passes::chunk(&blocks, around, layers, &traffic)
+                let ends = (at as u32 + 1).is_multiple_of(stages.get());
+                passes::chunk(if ends { &last_blocks } else { &other_blocks }, around, layers, &traffic)
             })
             .collect();
         // Gradients are reduced in their own format. Only trained weights change, but shards are gathered whole.
@@ -165,7 +171,7 @@ impl Costs {
         let near = estimate_with_plan(&TrainingInput { domain: i.accelerators.max(i.domain), ..open }, c, plan);
         let data_port = data_port(i, i.dp * i.cp * i.tp);
         Costs {
-            host_share: host_share(&full),
+            host_shares: full.micro_batch.host_ratios.map(|ratio| ratio / (1.0 + ratio)),
             chunks,
             transfer: raw.time.pipeline_transfer / m / (2.0 * i.vpp.max(Count::ONE)),
             transfer_port: transfer_port(i, i.tp * i.cp * i.dp * i.pp),
@@ -336,8 +342,8 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     }
 }
 
-/// Returns the blocks of the mean layer, and the operators of the output layer. Host time is spread evenly over
-/// operators, the time of accumulating gradients over operators with weights.
+/// Returns the blocks of the mean layer, and the operators of the output layer, without waits for the host. The time of
+/// accumulating gradients is spread over operators with weights.
 fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
     let (mut blocks, mut head) = match i.arch.convolutions {
         None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
@@ -350,13 +356,8 @@ fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Bl
     };
     summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums.layer);
     summed(head.iter_mut(), sums.head);
-    let t = &full.time;
-    let hosted = 1.0 + t.host / (t.gemm + t.attention + t.elementwise + t.recompute).max(1e-12);
-    for operator in blocks.iter_mut().flat_map(|block| &mut block.operators) {
-        *operator = operator.scaled(hosted);
-    }
     for operator in &mut head {
-        *operator = operator.scaled(hosted * i.output_layers());
+        *operator = operator.scaled(i.output_layers());
     }
     (blocks, head)
 }
@@ -395,12 +396,6 @@ fn convolutional(
         vec![Block { share: 1.0, tensor: 0.0, recomputed: 0.0, operators: operators(bare / layers) }],
         operators((all - bare).max(0.0)),
     )
-}
-
-/// Share of the kernel time in which a pass waits for the host.
-fn host_share(e: &TrainingEstimate) -> f64 {
-    let t = &e.time;
-    t.host / (t.gemm + t.attention + t.elementwise + t.recompute + t.host).max(1e-12)
 }
 
 /// Number of layers of every chunk.

@@ -60,6 +60,14 @@ pub struct Block {
     pub operators: Vec<Operator>,
 }
 
+impl Block {
+    /// Returns the block with the times of its operators multiplied by `by`.
+    #[must_use]
+    pub fn scaled(&self, by: f64) -> Block {
+        Block { operators: self.operators.iter().map(|operator| operator.scaled(by)).collect(), ..*self }
+    }
+}
+
 /// Returns the blocks of the mean layer in order of execution.
 #[must_use]
 pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {

@@ -211,7 +211,9 @@ impl Job<'_> {
     /// launches kernels ahead.
     fn uneven(&mut self, number: u32, pass: Pass, kernels: f64, idle: f64) -> PassVariation {
         let kind = self.processes[number as usize].kind;
-        let launched = idle.min(self.costs[kind].host_share * kernels);
+        let [other, last] = self.costs[kind].host_shares;
+        let share = if number % self.stages + 1 == self.stages { last } else { other };
+        let launched = idle.min(share * kernels);
         let mut pace = self.factors[number as usize];
         let mut stretch = 1.0;
         if self.input.lengths > 0.0 {

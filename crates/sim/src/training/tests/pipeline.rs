@@ -148,3 +148,24 @@ fn copies_from_the_host_hide_behind_the_layer_before_them_whatever_the_chunks() 
         }
     }
 }
+
+#[test]
+fn hosts_that_delay_layers_do_not_delay_the_output_layer() {
+    for (last, seq, vocab) in [(8, 256.0, 128_256), (2, 256.0, 128_256), (2, 512.0, 128_256), (2, 256.0, 256_000)] {
+        let base = TrainingInput { micro: 1.0, seq, global: 64.0, ..pipelined() };
+        let arch = Architecture {
+            layers: Count::new(32),
+            vocab: Count::new(vocab),
+            hidden: Count::new(2048),
+            ffn: Count::new(4096),
+            heads: Count::new(16),
+            ..base.arch
+        };
+        let one = TrainingInput { tp: Count::ONE, dp: Count::ONE, accelerators: 4.0, sequence_parallel: false, ..base };
+        let system = TrainingInput { arch, last_layers: Some(Count::new(last)), ..one };
+        let e = estimate(&system, &Constants::default());
+        let (found, closed) = (run_of(&system).step.mean, e.step_seconds);
+        let [other, end] = e.micro_batch.host_ratios;
+        assert!(other > 1.3 * end && (found / closed - 1.0).abs() < 0.01, "{last} {seq}: {found} against {closed}");
+    }
+}
