@@ -32,10 +32,11 @@ use atlas_report::{Format, serialized};
   atlas simulate --preset medium --every-pattern          compare communication patterns
   atlas simulate --jobs sacct.txt --target h100-sxm-128   jobs from Slurm accounting or a trace
   atlas simulate --step-trace rank0.json.gz --target h200-sxm-64   replay a profiled step
-  atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --slow-hosts 1 \\
+  atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --slow-nodes 1 \\
     --slow-factor 1.3
   atlas simulate --target h100-sxm-64 --workload llama3.1-8b-train --hosts a100-sxm-80gb:2
-  atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train --mtbf 50000h --study goodput
+  atlas simulate --target h100-sxm-128 --workload llama3.1-70b-train \\
+    --accelerator-mtbf 50000h --study goodput
   atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --arrivals gamma:2 \\
     --slo-ttft 500ms --slo-tpot 50ms
   atlas simulate --target h100-sxm-8,mi300x-8 --workload llama3.1-70b-serve --rate 2 \\

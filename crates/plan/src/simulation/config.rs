@@ -5,7 +5,7 @@
 //! target: h100-sxm-64            # or the predecessor simulator's hardware, model, training and network
 //! workload: llama3.1-70b-train
 //! set: { pp: 2 }
-//! simulate: { steps: 20, slow_hosts: 1, replications: 5 }
+//! simulate: { steps: 20, slow_nodes: 1, replications: 5 }
 //! ```
 
 use std::sync::Arc;
@@ -134,7 +134,7 @@ fn read_options(file: &Arc<str>, block: &Node, diagnostics: &mut Diagnostics) ->
         match Options::read(&entry.key, &plain(&entry.value)) {
             Ok(one) => options = one.or(options),
             Err(message) => {
-                let at = if Options::NAMES.contains(&&*entry.key) { entry.value.at } else { entry.key_at };
+                let at = if Options::is_name(&entry.key) { entry.value.at } else { entry.key_at };
                 complain(at, format!("simulate.{}", entry.key), message);
             }
         }

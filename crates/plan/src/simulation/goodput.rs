@@ -74,7 +74,7 @@ fn check_event_limit(input: &Input, replications: u32) -> Result<(), Problems> {
         units::si(input.mtbf()),
         units::si(input.interval),
         units::si(input.work),
-        if input.interval < input.mtbf() { "--checkpoint-interval" } else { "--mtbf" }
+        if input.interval < input.mtbf() { "--checkpoint-interval" } else { "--accelerator-mtbf" }
     )]))
 }
 
@@ -86,9 +86,9 @@ fn check_event_limit(input: &Input, replications: u32) -> Result<(), Problems> {
 pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &RunsProgress) -> Result<Study, Problems> {
     let mut notes = Vec::new();
     let mut assumed = |name: &str, value: String| notes.push(format!("assumed: {name} {value}"));
-    let mtbf = options.mtbf.map_or_else(
+    let mtbf = options.accelerator_mtbf.map_or_else(
         || {
-            assumed("--mtbf", format!("{MTBF_HOURS:.0}h of one accelerator, Llama 3's"));
+            assumed("--accelerator-mtbf", format!("{MTBF_HOURS:.0}h of one accelerator, Llama 3's"));
             MTBF_HOURS * 3600.0
         },
         |span| span.0,
@@ -98,7 +98,7 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &RunsPr
     // Frozen weights are not saved: they do not change.
     let trained = trained_params(&system.arch, system.adapters, [system.trained, system.trained_experts]);
     let checkpoint_bytes = trained * (system.weight_bytes + system.optimizer_bytes);
-    let storage = options.storage_gbytes.map_or(STORAGE, |gbytes| gbytes * 1e9);
+    let storage = options.storage_gbytes_per_sec.map_or(STORAGE, |gbytes| gbytes * 1e9);
     let checkpoint = options.checkpoint_seconds.map_or_else(
         || {
             assumed(
@@ -123,12 +123,12 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &RunsPr
         checkpoint,
         flush: options.checkpoint_flush.map_or(0.0, |span| span.0),
         detection: options.detection.map_or(DETECTION, |span| span.0),
-        restart: options.restart.map_or(RESTART, |span| span.0),
+        restart: options.restart_time.map_or(RESTART, |span| span.0),
         spares,
         repair: Distribution::Exponential { mean: options.repair.map_or(REPAIR_HOURS * 3600.0, |span| span.0) },
     };
-    if options.detection.is_none() && options.restart.is_none() {
-        assumed("--detection and --restart", "two and eight minutes, MegaScale's ten together".to_owned());
+    if options.detection.is_none() && options.restart_time.is_none() {
+        assumed("--detection and --restart-time", "two and eight minutes, MegaScale's ten together".to_owned());
     }
     if options.repair.is_none() {
         assumed("--repair", format!("{REPAIR_HOURS}h"));

@@ -60,10 +60,10 @@ options! {
     /// Optimizer steps [default: the workload's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Training")]
     steps: u32,
-    /// Number of permanently slow hosts, chosen by the seed
-    #[arg(long, alias = "slow_hosts", value_name = "N", help_heading = "Training")]
-    slow_hosts: u32,
-    /// Slowdown of slow hosts [default: 1.1]
+    /// Number of permanently slow nodes, chosen by the seed
+    #[arg(long, aliases = ["slow_nodes", "slow-hosts", "slow_hosts"], value_name = "N", help_heading = "Training")]
+    slow_nodes: u32,
+    /// Slowdown of slow nodes [default: 1.1]
     #[arg(long, alias = "slow_factor", value_name = "F", value_parser = factor, help_heading = "Training")]
     slow_factor: f64,
     /// Replace the accelerator of the last hosts of the job
@@ -89,14 +89,14 @@ options! {
     every_replica: bool,
     /// Mean time between failures per accelerator, including its share of host and network [default of the study:
     /// 50678h]
-    #[arg(long, value_name = "TIME", value_parser = with_unit, help_heading = "Failures")]
-    mtbf: Span,
+    #[arg(long, aliases = ["accelerator_mtbf", "mtbf"], value_name = "TIME", value_parser = with_unit, help_heading = "Failures")]
+    accelerator_mtbf: Span,
     /// Time to detect a failure [default: 2m]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     detection: Span,
     /// Time from detection until training resumes [default: 8m]
-    #[arg(long, value_name = "TIME", help_heading = "Failures")]
-    restart: Span,
+    #[arg(long, aliases = ["restart_time", "restart"], value_name = "TIME", help_heading = "Failures")]
+    restart_time: Span,
     /// Number of spare nodes [default: 1 % of the job's nodes, at least one]
     #[arg(long, value_name = "N", help_heading = "Failures")]
     spares: u32,
@@ -113,8 +113,9 @@ options! {
     #[arg(long, alias = "checkpoint_interval", value_name = "TIME", help_heading = "Failures")]
     checkpoint_interval: Span,
     /// Storage bandwidth per node, GB/s [default: 1]
-    #[arg(long, alias = "storage_gbps", value_name = "GB/S", value_parser = positive, help_heading = "Failures")]
-    storage_gbytes: f64,
+    #[arg(long, aliases = ["storage_gbytes_per_sec", "storage-gbytes", "storage_gbps"], value_name = "GB/S", value_parser = positive,
+        help_heading = "Failures")]
+    storage_gbytes_per_sec: f64,
     /// Training time that the goodput study simulates, without failures and checkpoints [default: 30d]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     work: Span,
@@ -187,13 +188,19 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
+    /// Whether a configuration may contain an option of this name. Names of earlier releases are also accepted.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        Self::NAMES.contains(&name) || ["slow_hosts", "mtbf", "restart", "storage_gbytes"].contains(&name)
+    }
+
     /// Parses one option of a configuration.
     ///
     /// # Errors
     ///
     /// A message if the name is unknown or the value is invalid.
     pub fn read(name: &str, value: &str) -> Result<Options, String> {
-        if !Self::NAMES.contains(&name) {
+        if !Self::is_name(name) {
             let suggestion = clause(nearest(name, Self::NAMES.iter().copied()));
             return Err(format!("unknown option{suggestion}"));
         }
@@ -235,19 +242,19 @@ impl Options {
                 ..Options::default()
             };
         }
-        let slow_hosts = count(stated.slow_nodes);
+        let slow_nodes = count(stated.slow_nodes);
         Options {
             seed: Some(settings.seed),
             replications: count(stated.replications),
             steps: Some(settings.steps),
             jitter: stated.jitter,
-            slow_hosts,
-            slow_factor: slow_hosts.map(|_| settings.slow_factor),
+            slow_nodes,
+            slow_factor: slow_nodes.map(|_| settings.slow_factor),
             // The knob is per node, the option per accelerator.
-            mtbf: span(stated.node_mtbf_h.map(|hours| hours * 3600.0 * scenario.accelerators_per_node)),
+            accelerator_mtbf: span(stated.node_mtbf_h.map(|hours| hours * 3600.0 * scenario.accelerators_per_node)),
             checkpoint_interval: span(stated.checkpoint_interval_s),
             checkpoint_seconds: span(stated.checkpoint_s),
-            restart: span(stated.restart_s),
+            restart_time: span(stated.restart_s),
             ..Options::default()
         }
     }
@@ -263,11 +270,11 @@ impl Options {
     pub fn wants_goodput(&self) -> bool {
         self.study == Some(Study::Goodput)
             || self.spares.is_some()
-            || self.storage_gbytes.is_some()
+            || self.storage_gbytes_per_sec.is_some()
             || [
-                self.mtbf,
+                self.accelerator_mtbf,
                 self.detection,
-                self.restart,
+                self.restart_time,
                 self.repair,
                 self.checkpoint_seconds,
                 self.checkpoint_flush,
@@ -322,7 +329,7 @@ mod tests {
         let both = Options::read("slow_factor", "2.5").unwrap().or(steps);
         assert_eq!((both.steps, both.slow_factor, both.seed()), (Some(20), Some(2.5), 1337));
         assert_eq!(Options::read("every_replica", "true").unwrap().every_replica, Some(true));
-        assert_eq!(Options::read("mtbf", "50000h").unwrap().mtbf, Some(Span(1.8e8)));
+        assert_eq!(Options::read("mtbf", "50000h").unwrap().accelerator_mtbf, Some(Span(1.8e8)));
         assert!(Options::default().is_empty() && !both.is_empty());
     }
 

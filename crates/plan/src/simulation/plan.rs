@@ -111,7 +111,7 @@ pub(super) fn inapplicable_options(options: &Options, mode: Mode) -> Vec<String>
     let o = options;
     let training = [
         ("--steps", o.steps.is_some()),
-        ("--slow-hosts", o.slow_hosts.is_some()),
+        ("--slow-nodes", o.slow_nodes.is_some()),
         ("--slow-factor", o.slow_factor.is_some()),
         ("--hosts", o.hosts.is_some()),
         ("--jitter", o.jitter.is_some()),
@@ -121,15 +121,15 @@ pub(super) fn inapplicable_options(options: &Options, mode: Mode) -> Vec<String>
         ("--loading", o.loading.is_some()),
         ("--every-replica", o.every_replica.is_some()),
         ("--study goodput", o.study.is_some()),
-        ("--mtbf", o.mtbf.is_some()),
+        ("--accelerator-mtbf", o.accelerator_mtbf.is_some()),
         ("--detection", o.detection.is_some()),
-        ("--restart", o.restart.is_some()),
+        ("--restart-time", o.restart_time.is_some()),
         ("--spares", o.spares.is_some()),
         ("--repair", o.repair.is_some()),
         ("--checkpoint-seconds", o.checkpoint_seconds.is_some()),
         ("--checkpoint-flush", o.checkpoint_flush.is_some()),
         ("--checkpoint-interval", o.checkpoint_interval.is_some()),
-        ("--storage-gbytes", o.storage_gbytes.is_some()),
+        ("--storage-gbytes-per-sec", o.storage_gbytes_per_sec.is_some()),
         ("--work", o.work.is_some()),
     ];
     let serving = [
@@ -156,8 +156,8 @@ pub(super) fn inapplicable_options(options: &Options, mode: Mode) -> Vec<String>
         .filter(|(_, given)| *given)
         .map(|(flag, _)| format!("{flag} is supported only for {what}"))
         .collect();
-    if o.slow_factor.is_some() && o.slow_hosts.is_none() {
-        problems.push("--slow-factor requires --slow-hosts".to_owned());
+    if o.slow_factor.is_some() && o.slow_nodes.is_none() {
+        problems.push("--slow-factor requires --slow-nodes".to_owned());
     }
     problems
 }
@@ -202,11 +202,11 @@ impl Plan {
     }
 }
 
-/// Error if there are more slow hosts than hosts.
+/// Error if there are more slow nodes than nodes.
 pub(super) fn too_many(work: &training::Work) -> Option<String> {
     let hosts = work.hosts.count();
-    (work.slow_hosts > hosts)
-        .then(|| format!("--slow-hosts: found {}, but the job has only {hosts} hosts", work.slow_hosts))
+    (work.slow_nodes > hosts)
+        .then(|| format!("--slow-nodes: found {}, but the job has only {hosts} nodes", work.slow_nodes))
 }
 
 /// Training job with the variation that the options request.
@@ -224,7 +224,7 @@ pub(super) fn training_work(usual: Input, hosts: Hosts, options: &Options, windo
     };
     training::Work {
         hosts,
-        slow_hosts: options.slow_hosts.unwrap_or(0),
+        slow_nodes: options.slow_nodes.unwrap_or(0),
         slow_factor: options.slow_factor.unwrap_or(crate::scenario::SLOW_FACTOR),
         kinds: Vec::new(),
         sample: if images { "image" } else { "sequence" },

@@ -19,9 +19,9 @@ pub struct Work {
     pub input: Input,
     /// Assignment of accelerators to hosts.
     pub hosts: Hosts,
-    /// Number of slow hosts.
-    pub slow_hosts: u32,
-    /// Slowdown factor of slow hosts.
+    /// Number of slow nodes.
+    pub slow_nodes: u32,
+    /// Slowdown factor of slow nodes.
     pub slow_factor: f64,
     /// Accelerators of other kinds, each with the number of the job's last hosts that have it.
     pub kinds: Vec<(OtherKind, u32)>,
@@ -146,7 +146,7 @@ impl Measured {
 }
 
 pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> Result<Run, Problems> {
-    let slow = work.hosts.slow(&work.input.system, work.slow_hosts, work.slow_factor, seed);
+    let slow = work.hosts.slow(&work.input.system, work.slow_nodes, work.slow_factor, seed);
     let kinds = work.hosts.mixed(&work.input.system, &work.input.constants, &work.kinds);
     let mut input = Input { slow, kinds, recorded: None, ..work.input.clone() };
     if first {
