@@ -8,20 +8,18 @@ use atlas_core::count::Count;
 ///
 /// Layers are distributed evenly if they are divisible by the number of chunks. Otherwise, the embedding and the output
 /// layer count as one layer each: the first and the last chunk have one layer less (none, if chunks have one layer),
-/// and longer chunks come last. [`TrainingInput::first_layers`] and [`TrainingInput::last_layers`] take precedence.
+/// and longer chunks come last. With multi-token prediction, its layers count, too, but the embedding does not, and
+/// longer chunks come first, which leaves the fewest layers beside the outputs (layouts of Megatron Bridge for
+/// DeepSeek-V3, `recipes/deepseek/deepseek_v3.py`). [`TrainingInput::first_layers`] and
+/// [`TrainingInput::last_layers`] take precedence.
 #[must_use]
 pub fn chunk_layers(i: &TrainingInput, k: f64) -> f64 {
     let (depth, n) = (i.arch.depth(), chunks(i));
     if i.pp > 1.0 && (i.first_layers.is_some() || i.last_layers.is_some()) {
         return stage_layers(i, k % i.pp) / i.vpp.max(Count::ONE);
     }
-    if !distributes_remainder(depth, n) {
-        return depth / n;
-    }
-    let all = depth.round() + 2.0;
-    let longer = indicator(k >= n - all % n);
-    let end = indicator(k < 0.5 || k > n - 1.5);
-    (all / n).floor() + longer - end
+    let Some(split) = Split::of(i, n) else { return depth / n };
+    split.chunk(k)
 }
 
 /// Layers of pipeline stage `stage`: the sum of its [`chunk_layers`].
@@ -42,15 +40,14 @@ pub fn stage_layers(i: &TrainingInput, stage: f64) -> f64 {
             return (rest / stages.max(1.0)).max(0.0);
         }
     }
-    let n = p * v;
-    if !distributes_remainder(depth, n) {
-        return depth / p;
-    }
-    let all = depth.round() + 2.0;
+    let Some(split) = Split::of(i, p * v) else { return depth / p };
+    let Split { all, n, .. } = split;
     let longer = all % n;
-    v * (all / n).floor() + (longer / p).floor() + indicator(stage >= p - longer % p)
-        - indicator(first)
-        - indicator(last)
+    let (turns, rest) = ((longer / p).floor(), longer % p);
+    let one_more = if split.longer_first { stage < rest } else { stage >= p - rest };
+    v * (all / n).floor() + turns + indicator(one_more)
+        - split.embedding * indicator(first)
+        - split.outputs * indicator(last)
 }
 
 /// The first of the longest stages between the first and the last; `None` without such stages.
@@ -60,10 +57,8 @@ pub(crate) fn longest_middle_stage(i: &TrainingInput) -> Option<f64> {
         return None;
     }
     let stated = i.first_layers.is_some() || i.last_layers.is_some();
-    if stated || !distributes_remainder(i.arch.depth(), n) {
-        return Some(1.0);
-    }
-    let longer = (i.arch.depth().round() + 2.0) % n % p;
+    let Some(split) = Split::of(i, n).filter(|split| !stated && !split.longer_first) else { return Some(1.0) };
+    let longer = split.all % n % p;
     Some(if longer >= 2.0 { p - longer } else { 1.0 })
 }
 
@@ -72,11 +67,45 @@ fn chunks(i: &TrainingInput) -> f64 {
     (i.pp * i.vpp).max(1.0)
 }
 
-/// Whether the number of layers is not divisible by `n`, and the embedding and output layer count as layers. With more
-/// chunks than layers including those two, there is no distribution, and the mean is used.
-fn distributes_remainder(depth: f64, n: f64) -> bool {
-    let even = depth / n;
-    n >= 2.0 && (even - even.round()).abs() >= 1e-9 && depth.round() + 2.0 >= n
+/// Distribution of layers over chunks that do not divide them.
+struct Split {
+    /// Layers, and what counts as a layer.
+    all: f64,
+    /// Number of chunks.
+    n: f64,
+    /// What counts as a layer in the first chunk.
+    embedding: f64,
+    /// What counts as a layer in the last chunk.
+    outputs: f64,
+    /// Whether the longer chunks come first.
+    longer_first: bool,
+}
+
+impl Split {
+    /// `None` if the layers are divisible by `n`, or if there are more chunks than layers including the embedding and
+    /// the output layer: then there is no distribution, and the mean is used.
+    fn of(i: &TrainingInput, n: f64) -> Option<Split> {
+        let (depth, outputs) = (i.arch.depth(), 1.0 + i.mtp_layers);
+        let even = depth / n;
+        if n < 2.0 || (even - even.round()).abs() < 1e-9 || depth.round() + 1.0 + outputs < n {
+            return None;
+        }
+        let without = Split { all: depth.round() + outputs, n, embedding: 0.0, outputs, longer_first: true };
+        if outputs > 1.0 && without.chunk(n - 1.0) >= 0.0 {
+            return Some(without);
+        }
+        let with = Split { all: without.all + 1.0, embedding: 1.0, longer_first: false, ..without };
+        (with.chunk(n - 1.0) >= 0.0).then_some(with)
+    }
+
+    /// Layers of chunk `k`.
+    fn chunk(&self, k: f64) -> f64 {
+        let longer = self.all % self.n;
+        let one_more = if self.longer_first { k < longer } else { k >= self.n - longer };
+        (self.all / self.n).floor() + indicator(one_more)
+            - self.embedding * indicator(k < 0.5)
+            - self.outputs * indicator(k > self.n - 1.5)
+    }
 }
 
 fn indicator(yes: bool) -> f64 {
@@ -115,10 +144,30 @@ mod tests {
     }
 
     #[test]
+    fn prediction_layers_and_outputs_count_as_layers_of_the_last_chunk() {
+        // Layouts of Megatron Bridge for DeepSeek-V3, with one prediction layer: `recipes/deepseek/deepseek_v3.py`, and
+        // "Et|(tt|)*30mL" for 8 stages of 4 chunks.
+        for (pp, vpp, first, last) in [
+            (4, 1, 16.0, 13.0),
+            (8, 1, 8.0, 5.0),
+            (4, 2, 16.0, 13.0),
+            (16, 1, 4.0, 1.0),
+            (8, 2, 8.0, 5.0),
+            (8, 4, 7.0, 6.0),
+        ] {
+            let i = TrainingInput { mtp_layers: Count::ONE, ..job(61, pp, vpp) };
+            let all = stages(&i);
+            assert_eq!((all.first(), all.last()), (Some(&first), Some(&last)), "{pp} {vpp}");
+            assert!(all.iter().skip(1).take(pp as usize - 2).all(|layers| *layers == 8.0 * 8.0 / f64::from(pp)));
+        }
+    }
+
+    #[test]
     fn chunks_sum_to_their_stage_and_stages_to_the_model() {
-        for layers in [12, 30, 61, 62, 94, 126] {
+        let sizes = [12, 30, 61, 62, 94, 126].into_iter().flat_map(|layers| [0, 1, 2].map(|mtp| (layers, mtp)));
+        for (layers, mtp) in sizes {
             for (pp, vpp) in [(2, 1), (3, 2), (4, 3), (7, 1), (8, 4), (16, 8), (64, 1)] {
-                let i = job(layers, pp, vpp);
+                let i = TrainingInput { mtp_layers: Count::new(mtp), ..job(layers, pp, vpp) };
                 let all = stages(&i);
                 assert!((all.iter().sum::<f64>() - f64::from(layers)).abs() < 1e-9, "{layers} {pp} {vpp}: {all:?}");
                 for (stage, layers) in (0..).zip(&all) {
