@@ -224,9 +224,12 @@ fn modules(folder: &Path) -> BTreeMap<Vec<String>, String> {
     all
 }
 
+/// A module, and one that it imports.
+type Import<'a> = (&'a [String], &'a [String]);
+
 /// Pairs of modules of which the first imports the second. Imports of a child from its parents do not count.
-fn edges(files: &BTreeMap<Vec<String>, String>) -> BTreeSet<(&[String], &[String])> {
-    let mut edges: BTreeSet<(&[String], &[String])> = BTreeSet::new();
+fn edges(files: &BTreeMap<Vec<String>, String>) -> BTreeSet<Import<'_>> {
+    let mut edges: BTreeSet<Import<'_>> = BTreeSet::new();
     for (module, text) in files {
         for path in imports(text, module) {
             let used = (1..=path.len()).rev().find_map(|length| files.get_key_value(&path[..length]));
@@ -239,7 +242,7 @@ fn edges(files: &BTreeMap<Vec<String>, String>) -> BTreeSet<(&[String], &[String
 }
 
 /// Groups of nodes that reach each other.
-fn cycles(edges: &BTreeSet<(&[String], &[String])>) -> Vec<Vec<String>> {
+fn cycles(edges: &BTreeSet<Import<'_>>) -> Vec<Vec<String>> {
     let mut next: BTreeMap<&[String], Vec<&[String]>> = BTreeMap::new();
     for (from, to) in edges {
         next.entry(from).or_default().push(to);
@@ -288,7 +291,7 @@ const MUTUAL_SUBFOLDERS: [&str; 2] = ["atlas-fabric: tui", "atlas-cluster: impor
 fn modules_with_their_submodules_have_no_import_cycles() {
     let mut mutual = BTreeSet::new();
     for (name, files) in packages() {
-        let mut siblings: BTreeMap<&[String], BTreeSet<(&[String], &[String])>> = BTreeMap::new();
+        let mut siblings: BTreeMap<&[String], BTreeSet<Import<'_>>> = BTreeMap::new();
         for (from, to) in edges(&files) {
             let shared = from.iter().zip(to).take_while(|(a, b)| a == b).count();
             if to.len() > shared && from.len() > shared {
@@ -314,7 +317,7 @@ fn modules_with_their_submodules_have_no_import_cycles() {
 fn commands_import_the_interface_only_to_start_it() {
     let files = modules(&root().join("src"));
     let importers = |of: &str, by: &str| -> Vec<String> {
-        let between = |(from, to): &(&[String], &[String])| from[0] == by && to[0] == of;
+        let between = |(from, to): &Import<'_>| from[0] == by && to[0] == of;
         let found: BTreeSet<String> =
             edges(&files).into_iter().filter(between).map(|(from, _)| from.join("::")).collect();
         found.into_iter().collect()
