@@ -272,6 +272,21 @@ fn replaced_format_note(scenario: &Scenario) -> Option<String> {
     }
 }
 
+/// Note that the software unpacks stated 8-bit integer weights, although the accelerator multiplies the format.
+fn unpacked_weights_note(scenario: &Scenario) -> Option<String> {
+    let plan = &scenario.base.plan;
+    let format = plan.format.filter(|format| *format == Format::Int8 && plan.compute.is_none())?;
+    let device = scenario.machine.filter(|_| scenario.mode() == Mode::Inference)?.device;
+    let unpacked = scenario.base.serving_defaults.formats.dense_unpack && device.multiplies(format);
+    unpacked.then(|| {
+        format!(
+            "{} has no {} GEMMs for this accelerator: weights are unpacked and multiplied in bf16",
+            scenario.active_software.name,
+            format.name()
+        )
+    })
+}
+
 /// Note on the catalog model, and weight format, that a checkpoint name was resolved to.
 fn resolved_model_note(scenario: &Scenario) -> Option<String> {
     let (name, id) = scenario.checkpoint.as_ref()?;
@@ -348,6 +363,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes.extend(resolved_model_note(scenario));
     notes.extend(unknown_architecture_note(scenario));
     notes.extend(replaced_format_note(scenario));
+    notes.extend(unpacked_weights_note(scenario));
     notes.extend(contradicted_memory(scenario));
     notes.extend(implausible(scenario));
     notes.extend(queued_requests_note(scenario, estimate));

@@ -205,6 +205,20 @@ fn fp16_replaces_bf16_on_v100_with_a_note() {
 }
 
 #[test]
+fn int8_weights_that_the_software_unpacks_are_noted() {
+    let described = |target, set: &[&str]| {
+        let (scenario, estimate) = answered(Engine::Analytical, (target, "llama3.1-8b-serve"), set);
+        notes::notes(&scenario, &estimate).join("\n").contains("has no int8 GEMMs for this accelerator")
+    };
+    // vLLM's W8A8 kernels do not run on compute capability 10.0 and above.
+    for (target, unpacked) in [("b200-8", true), ("rtx-5090-4", true), ("h100-sxm-8", false)] {
+        assert_eq!(described(target, &["software=vllm", "precision=int8"]), unpacked, "{target}");
+        assert!(!described(target, &["software=vllm", "precision=fp8"]), "{target}");
+    }
+    assert!(!described("b200-8", &["software=sglang", "precision=int8"]));
+}
+
+#[test]
 fn mfu_above_the_best_published_is_noted() {
     let described = |pair, set: &[&str]| {
         let (scenario, estimate) = answered(Engine::Analytical, pair, set);
