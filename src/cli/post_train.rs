@@ -139,7 +139,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
 }
 
 /// Summary of a step, for all output formats.
-fn figures(step: &Step) -> [(&'static str, Option<f64>); 12] {
+fn figures(step: &Step) -> [(&'static str, Option<f64>); 13] {
     [
         ("step_s", Some(step.seconds)),
         ("rollout_s", Some(step.rollout)),
@@ -147,6 +147,7 @@ fn figures(step: &Step) -> [(&'static str, Option<f64>); 12] {
         ("scoring_s", Some(step.scoring)),
         ("training_s", Some(step.training)),
         ("sync_s", Some(step.sync)),
+        ("moves_s", Some(step.moves)),
         ("idle_share", Some(step.idle)),
         ("sequences", Some(step.sequences)),
         ("updates", Some(step.updates)),

@@ -8,8 +8,11 @@
 //! * training: as many optimizer steps as the sequences fill
 //! * sync: all-gather of the weights on the trainers, plus a transfer over the network if rollouts have dedicated nodes
 //!
-//! If training and rollout share all nodes, they alternate, and the state of the idle one is in host memory; the time
-//! to move it is not modeled.
+//! * state moves: if training and rollout share all nodes, they alternate. The rollout discards its KV cache and its
+//!   weights, which the sync writes anew (verl 0.9.1: `free_cache_engine`, level 2 of vLLM's sleep mode). Optimizer
+//!   states and gradients of training are copied to host memory and back if they do not fit beside the rollout
+//!   (OpenRLHF 0.11.2, `offload_deepspeed_states` and `reload_deepspeed_states`; `optimizer_offload` of verl); the
+//!   16-bit weights stay.
 
 use crate::engine::answer::throttle;
 use crate::engine::estimate;
@@ -58,10 +61,12 @@ pub struct Step {
     pub training: f64,
     /// Time to transfer the new weights to the rollout replicas.
     pub sync: f64,
+    /// Time to copy states of training to host memory and back, if they do not fit beside the rollout.
+    pub moves: f64,
     /// Time of the whole step; less than the sum of the parts if rollouts run concurrently with training.
     pub seconds: f64,
     /// Share of the total accelerator time in which accelerators are not part of a layout, or wait for the other pool, for
-    /// the longest responses or for weights.
+    /// the longest responses, for weights or for states.
     pub idle: f64,
     /// Cost of the step, USD; `None` without a price.
     pub usd: Option<f64>,
@@ -76,8 +81,14 @@ pub struct Step {
 impl Step {
     /// Parts of the step with their names, in order.
     #[must_use]
-    pub fn parts(&self) -> [(&'static str, f64); 4] {
-        [("rollout", self.rollout), ("scoring", self.scoring), ("training", self.training), ("weight sync", self.sync)]
+    pub fn parts(&self) -> [(&'static str, f64); 5] {
+        [
+            ("rollout", self.rollout),
+            ("scoring", self.scoring),
+            ("training", self.training),
+            ("weight sync", self.sync),
+            ("state moves", self.moves),
+        ]
     }
 }
 
@@ -339,6 +350,50 @@ fn frozen_parts(train: &Parts) -> Parts {
     Parts { workload: Arc::new(workload), ..train.clone() }
 }
 
+/// Bytes per second of a device's link to its host, if it is known.
+fn host_link_rate(scenario: &Scenario) -> Option<f64> {
+    let link = scenario.machine.and_then(|machine| machine.host.link_bw)?;
+    let input = scenario.training_input(&scenario.base)?;
+    Some(link * throttle::training(scenario, &input).link_fraction)
+}
+
+/// A note if the hosts lack memory for `bytes` of each device.
+fn host_memory_note(what: &str, scenario: &Scenario, bytes: f64) -> Option<String> {
+    let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
+    let needs = bytes * scenario.accelerators_per_node * dies / 1e9;
+    let has = scenario.host_memory_gb.filter(|has| *has < needs)?;
+    Some(format!("{what} need {needs:.0} GB of host memory per node, of {has:.0} GB (host_memory_gb)"))
+}
+
+/// Seconds per step to copy optimizer states and gradients of training to host memory and back, if they do not fit beside
+/// the rollout on the same devices. Nothing moves where host and device share one memory.
+fn moves(training: &Training, rollout: &Rollout, notes: &mut Vec<String>) -> f64 {
+    let scenario = &training.scenario;
+    let (Some(trained), Some(served)) = (training.estimate.detail, rollout.estimate.detail) else { return 0.0 };
+    let of = |part| trained.memory.parts.part(part);
+    let states = of(MemoryPart::Optimizer) + of(MemoryPart::Gradients);
+    let held = states + of(MemoryPart::Weights);
+    let shared = scenario.machine.is_some_and(|machine| machine.host.unified);
+    if shared || states <= 0.0 || served.memory.upper + held <= served.memory.capacity {
+        return 0.0;
+    }
+    let gb = |bytes: f64| bytes / BYTES_PER_GB;
+    let seconds = host_link_rate(scenario).map(|rate| 2.0 * states / rate);
+    let time = seconds.map_or_else(
+        || "takes a time that is unknown and not part of the estimate".to_owned(),
+        |seconds| format!("takes {}", duration(seconds)),
+    );
+    notes.push(format!(
+        "states of training ({:.1} GB per device) do not fit beside the rollout ({:.1} of {:.1} GB): copying optimizer \
+         states and gradients to host memory and back {time}",
+        gb(held),
+        gb(served.memory.upper),
+        gb(served.memory.capacity)
+    ));
+    notes.extend(host_memory_note("optimizer states and gradients", scenario, states));
+    seconds.unwrap_or(0.0)
+}
+
 /// Seconds per step to load `models` frozen models with `weights` bytes per device each from host memory, if they do not
 /// fit beside training.
 fn loading(training: &Training, models: f64, weights: f64, notes: &mut Vec<String>) -> f64 {
@@ -351,9 +406,7 @@ fn loading(training: &Training, models: f64, weights: f64, notes: &mut Vec<Strin
     let places = (free / weights).floor();
     // All places but one hold a model for good. Without a place, states of training are moved away and back.
     let moved = if places >= 1.0 { (models - places + 1.0) * weights } else { frozen + 2.0 * (weights - free) };
-    let input = scenario.training_input(&scenario.base);
-    let link = scenario.machine.and_then(|machine| machine.host.link_bw).zip(input);
-    let seconds = link.map(|(link, input)| moved / (link * throttle::training(scenario, &input).link_fraction));
+    let seconds = host_link_rate(scenario).map(|rate| moved / rate);
     let gb = |bytes: f64| bytes / BYTES_PER_GB;
     let time = seconds.map_or_else(
         || "the time to load them from host memory is unknown and not part of the estimate".to_owned(),
@@ -365,11 +418,7 @@ fn loading(training: &Training, models: f64, weights: f64, notes: &mut Vec<Strin
         gb(detail.memory.upper),
         gb(detail.memory.capacity)
     ));
-    let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
-    let host = frozen * scenario.accelerators_per_node * dies / 1e9;
-    if let Some(has) = scenario.host_memory_gb.filter(|has| *has < host) {
-        notes.push(format!("frozen models need {host:.0} GB of host memory per node, of {has:.0} GB (host_memory_gb)"));
-    }
+    notes.extend(host_memory_note("frozen models", scenario, frozen));
     seconds.unwrap_or(0.0)
 }
 
@@ -445,11 +494,13 @@ pub fn step(
     };
     let sync = rollout.as_ref().map_or(0.0, |rollout| sync(&training.scenario, &serve, &rollout.estimate, dedicated));
 
+    let moves = rollout.as_ref().filter(|_| !dedicated).map_or(0.0, |rollout| moves(&training, rollout, &mut notes));
+
     // Scoring and training alternate on the same nodes.
     let training_share = share_at_work("training", &training.scenario, &mut notes);
     let learning = scoring + training.seconds;
     let working = scoring_share * scoring + training_share * training.seconds;
-    let seconds = sync + if options.asynchronous { rollout_s.max(learning) } else { rollout_s + learning };
+    let seconds = sync + moves + if options.asynchronous { rollout_s.max(learning) } else { rollout_s + learning };
     let trainer_usd = usd_per_second(&training.estimate, &training.scenario);
     let server_usd = rollout.as_ref().map_or(Some(0.0), |rollout| usd_per_second(&rollout.estimate, &serve));
     let prices = trainer_usd.zip(server_usd);
@@ -460,7 +511,7 @@ pub fn step(
             prices.map(|(trainer, server)| seconds * (server + trainer)),
         )
     } else {
-        let usd = prices.map(|(trainer, server)| rollout_s * server + (learning + sync) * trainer);
+        let usd = prices.map(|(trainer, server)| rollout_s * server + (learning + sync + moves) * trainer);
         (rollout_share * (rollout_s - tail) + working, seconds, usd)
     };
     Ok(Step {
@@ -471,6 +522,7 @@ pub fn step(
         scoring,
         training: training.seconds,
         sync,
+        moves,
         seconds,
         idle: (1.0 - busy / all.max(1e-12)).clamp(0.0, 1.0),
         usd,

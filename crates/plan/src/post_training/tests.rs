@@ -27,10 +27,13 @@ fn step_parts_sum_to_the_step_time_unless_pools_run_asynchronously() {
     let whole = step_of("h100-sxm-64", &BASE).unwrap();
     let parts: f64 = whole.parts().iter().map(|(_, seconds)| seconds).sum();
     assert!((parts / whole.seconds - 1.0).abs() < 1e-9);
-    assert!(whole.parts().iter().all(|(name, seconds)| *seconds > 0.0 || panic!("{name}")), "{whole:?}");
+    assert!(
+        whole.parts().iter().all(|(name, seconds)| *seconds > 0.0 || *name == "state moves" || panic!("{name}")),
+        "{whole:?}"
+    );
     assert_eq!((whole.sequences, whole.updates, whole.nodes), (1024.0, 2.0, [Count::new(8); 2]));
     // A single pool idles only while waiting for the longest answers and for weights.
-    assert!((whole.idle - (whole.tail + whole.sync) / whole.seconds).abs() < 1e-9, "{whole:?}");
+    assert!((whole.idle - (whole.tail + whole.sync + whole.moves) / whole.seconds).abs() < 1e-9, "{whole:?}");
 
     let apart = StepOptions { rollout_nodes: Some(Count::new(4)), ..BASE };
     let in_turn = step_of("h100-sxm-64", &apart).unwrap();
@@ -39,6 +42,29 @@ fn step_parts_sum_to_the_step_time_unless_pools_run_asynchronously() {
     let longest = beside.rollout.max(beside.scoring + beside.training);
     assert!((beside.seconds - longest - beside.sync).abs() < 1e-9 && beside.seconds < in_turn.seconds);
     assert!(beside.usd.unwrap() < in_turn.usd.unwrap() && in_turn.sync > whole.sync);
+}
+
+#[test]
+fn states_of_training_that_do_not_fit_beside_the_rollout_move_to_the_host_and_back() {
+    let notes = |step: &Step| step.notes.iter().any(|note| note.contains("do not fit beside the rollout"));
+    let whole = step_of("h100-sxm-8", &BASE).unwrap();
+    assert!(notes(&whole) && whole.moves > 0.0, "{whole:?}");
+    // An eighth of the states fits. Nodes of their own keep their states.
+    let many = step_of("h100-sxm-64", &BASE).unwrap();
+    let apart = step_of("h100-sxm-64", &StepOptions { rollout_nodes: Some(Count::new(4)), ..BASE }).unwrap();
+    assert!([many, apart].iter().all(|step| !notes(step) && step.moves == 0.0));
+    // States that are in host memory anyway do not move.
+    let (train, rollout) =
+        (testing::parts("h100-sxm-8", "llama3.1-8b-rl-train"), testing::parts("h100-sxm-8", "llama3.1-8b-rl-rollout"));
+    let moves = |set: &[(Knob, Setting)]| {
+        let knobs: Overrides = set.iter().cloned().collect();
+        step((&train, &knobs), (Some(&rollout), &Overrides::new()), &BASE).unwrap().moves
+    };
+    let choice = |knob, name: &str| (knob, Setting::Choice(name.to_owned().into()));
+    assert!(moves(&[choice(Knob::CpuOffload, "optimizer")]) < 0.5 * whole.moves);
+    // 14 to 16 bytes of each of 8.03 B parameters on 8 devices, there and back over PCIe of 64 GB/s.
+    let least = 2.0 * 14.0 * 8.03e9 / 8.0 / 64e9;
+    assert!(whole.moves > least && whole.moves < 1.6 * least, "{} {least}", whole.moves);
 }
 
 #[test]
