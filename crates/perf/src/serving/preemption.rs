@@ -18,10 +18,14 @@ fn recomputed_tokens(input: &ServingInput) -> f64 {
 }
 
 /// Prompt tokens that are computed again, in terms of those computed for the first time; 0 if memory does not limit a
-/// batch of `batch` sequences.
+/// batch of `batch` sequences. Evicted sequences wait until the token budget of a step has room beside those that decode,
+/// so that fewer run and are evicted where it has none.
 fn recomputed_share(m: &Machine, input: &ServingInput, batch: f64) -> f64 {
-    let limited = batch >= m.sequences_in_memory * (1.0 - 1e-9);
-    if limited { recomputed_tokens(input) / steady_state::fresh_prompt(input) } else { 0.0 }
+    if batch < m.sequences_in_memory * (1.0 - 1e-9) {
+        return 0.0;
+    }
+    let evicted = recomputed_tokens(input) / steady_state::fresh_prompt(input);
+    evicted.min(steady_state::spare_prompts(m, input, batch))
 }
 
 /// Cycle of a full batch of `batch` sequences in front of which requests wait. Evicted prompts are computed again

@@ -153,6 +153,13 @@ pub fn max_sustained_batch(m: &Machine, input: &ServingInput, requests: f64) -> 
     prompt_token_budget(m, input, requests) * (steps + 1.0) / (fresh_prompt(input) + scheduled_tokens(input) * steps)
 }
 
+/// Prompt tokens for which the token budget has room beside a cycle of `batch` sequences, in terms of those of the cycle.
+pub fn spare_prompts(m: &Machine, input: &ServingInput, batch: f64) -> f64 {
+    let (fresh, decoded) = (fresh_prompt(input), scheduled_tokens(input) * decode_steps(input));
+    let spare = max_sustained_batch(m, input, batch) / batch.max(1e-9) - 1.0;
+    (spare * (fresh + decoded) / fresh).max(0.0)
+}
+
 /// Number of prompts that the token budget of a step holds beside `batch` sequences that decode; below 1 if a prompt takes
 /// several steps.
 pub fn prompts_beside(m: &Machine, input: &ServingInput, batch: f64) -> f64 {

@@ -294,3 +294,16 @@ fn chunked_attention_sees_only_its_chunk() {
     let trained = arch.mean_context(12_288.0);
     assert!((trained - shape.mean_keys_read(6144.0, 12_288.0)).abs() < 1e-6, "{trained}");
 }
+
+#[test]
+fn more_memory_is_not_slower_where_sequences_fill_the_token_budget() {
+    let mut last = 0.0;
+    for step in 0..40 {
+        let mut i = ServingInput { isl: 1024.0, osl: 4719.0, max_num_batched_tokens: 256.0, ..closed(4096.0) };
+        i.accelerator.mem_bytes *= 1.05f64.powi(step);
+        let e = run(&i);
+        let rate = e.output_tokens_per_sec;
+        assert!(rate >= 0.995 * last, "{step}: {rate} after {last}");
+        last = rate.max(last);
+    }
+}
