@@ -5,6 +5,7 @@ use super::exchange;
 use super::front_end::FrontEnd;
 use super::images;
 use super::input::{AllReduce, Layout, Load, ServingInput, Speculation, Stack};
+use super::latency;
 use super::launch::Launch;
 use super::rates::{Maturity, Rates, tile};
 use super::shape::{Shape, kv_ranks};
@@ -75,6 +76,8 @@ pub struct Machine<'a> {
     pub(super) separate_experts: Option<f64>,
     pub(super) pp: f64,
     pub(super) attention_dp: f64,
+    /// Share of the requests of a closed loop that arrive in a burst after the first turn.
+    pub(super) later_bursts: f64,
     pub(super) intake: f64,
     /// Number of sequences that fit in memory, if more are admitted and preempted; infinite if outputs are reserved.
     pub(super) sequences_in_memory: f64,
@@ -125,6 +128,10 @@ impl<'a> Machine<'a> {
                 .then_some(shape.experts / layout.ep.max(Count::ONE)),
             pp: f64::from(layout.pp.max(Count::ONE)),
             attention_dp: f64::from(layout.attention_dp.max(Count::ONE)),
+            later_bursts: match input.load {
+                Load::Closed { .. } => latency::later_burst_share(input, c),
+                _ => 0.0,
+            },
             intake: FrontEnd::of(input, c).blocking_seconds,
             sequences_in_memory: f64::INFINITY,
             loading: input.loading / layout.attention_dp.max(Count::ONE),

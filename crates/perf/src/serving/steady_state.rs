@@ -242,7 +242,7 @@ fn cycle_of(m: &Machine, input: &ServingInput, batch: f64, arrivals: Option<f64>
         let tail = m.pipeline_tail(&tokens, 1.0) / admitted;
         (chunk, alone, mixed, tail)
     };
-    let (mut chunk, mut alone, mut mixed_time, mut tail) = step_of(prompts_ending_together(input, batch, steps));
+    let (mut chunk, mut alone, mut mixed_time, mut tail) = step_of(prompts_ending_together(m, input, batch, steps));
     if let Some(rate) = arrivals {
         let prompts = if input.chunked_prefill { mixed_time.total() } else { alone.total() };
         let together = prompts_arriving_together(rate, decode_time.total(), prompts);
@@ -270,16 +270,20 @@ fn cycle_of(m: &Machine, input: &ServingInput, batch: f64, arrivals: Option<f64>
 
 /// Mean number of prompts that are admitted together in a closed loop, where each replaces a sequence that has ended:
 /// those that end in the same step, given that at least one does. With attention groups, prompts that are held back
-/// until others arrive are computed in parallel.
-fn prompts_ending_together(input: &ServingInput, batch: f64, steps: f64) -> f64 {
+/// until others arrive are computed in parallel, and so are those of a burst.
+fn prompts_ending_together(m: &Machine, input: &ServingInput, batch: f64, steps: f64) -> f64 {
     let batch = batch.max(1.0);
-    let interval = match input.layout.attention_dp > 1.0 {
+    let groups = input.layout.attention_dp > 1.0;
+    let interval = match groups {
         true => admission_interval(input, batch / steps.max(1.0), steps.max(1.0)),
         false => 1.0,
     };
     let ends = (interval / steps.max(1.0)).min(1.0);
     let some = (1.0 - math::powf(1.0 - ends, batch)).max(1e-12);
-    batch * ends / some
+    let together = batch * ends / some;
+    // Decoding sequences stall for whole prompts, so that those of a burst stay together.
+    let packed = groups && !input.chunked_prefill;
+    if packed { together.max(1.0 + m.later_bursts * (batch - 1.0)) } else { together }
 }
 
 /// Mean number of Poisson arrivals that a step with prompts takes in: those during the step before. Steps with prompts

@@ -5,13 +5,16 @@ use super::input::{Arrivals, Input, Phase, Prefixes};
 use crate::kernel::{Distribution, Stream, Time};
 use atlas_core::count::Count;
 use atlas_core::math;
-use atlas_perf::serving::latency;
+use atlas_perf::serving::{Load, latency};
 
 /// Purposes of the random streams.
 const ARRIVAL_STREAM: u32 = 0;
 const LENGTHS: u32 = 1;
 const GROUPS: u32 = 2;
 const GROUP_LENGTHS: u32 = 3;
+
+/// Share by which the outputs of equal requests differ where they must not stay together.
+const SPREAD: f64 = 0.05;
 
 /// Longest prompt or output that is simulated, tokens.
 const MAX_TOKENS: u32 = 1 << 29;
@@ -126,14 +129,26 @@ impl<'a> Workload<'a> {
         let isl = draw(&lengths.isl, &mut stream, longest - 1.0);
         let mut osl = draw(&lengths.osl, &mut stream, longest - isl);
         let mut whole = true;
-        if let (Arrivals::Closed { concurrency }, true) = (&self.input.arrivals, self.input.staggered)
-            && index < *concurrency
-        {
-            whole = false;
-            osl = (osl * self.remaining_share(index, *concurrency)).ceil().max(1.0);
+        if let (Arrivals::Closed { concurrency }, true) = (&self.input.arrivals, self.input.staggered) {
+            if self.spreads() {
+                osl = (osl * (1.0 + SPREAD * (2.0 * stream.uniform() - 1.0))).round().max(1.0);
+            }
+            if index < *concurrency {
+                whole = false;
+                osl = (osl * self.remaining_share(index, *concurrency)).ceil().max(1.0);
+            }
         }
         let prefix = self.group_of(index);
         Demand { isl: isl as u32, osl: osl as u32, prefix, whole }
+    }
+
+    /// Whether the outputs of equal requests differ a little. Attention groups compute whole prompts in parallel, and a
+    /// request that arrives while others are computed begins and ends with them: without an end, all requests would
+    /// meet and never part.
+    fn spreads(&self) -> bool {
+        let system = &self.input.system;
+        let ends = matches!(system.load, Load::Closed { requests, .. } if requests.is_finite());
+        system.pools.is_none() && system.layout.attention_dp > 1.0 && !ends
     }
 
     /// Share of the output that is left for request `index` of a closed load that is already in its steady state.
