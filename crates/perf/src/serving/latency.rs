@@ -143,8 +143,10 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
     let (random, with_prompts) = if !input.chunked_prefill {
         (0.0, Clump::of(input, c, cycle, others, waiting > 0.0).prompts_ahead() * cycle.prefill)
     } else if steady_state::prompts_in_parallel(m, input) > 1.0 {
-        // Another attention group or micro-batch is free, but only after the steps ahead, which may have prompts.
-        (c.boundary_steps * cycle.prefill_share * more, 0.0)
+        // Another attention group or micro-batch is free, but only after the steps ahead, which may have prompts. The
+        // prompts of sequences that ended in the same step share a step with this one.
+        let step = cycle.decode_step + cycle.prefill_share * more;
+        (c.boundary_steps * cycle.prefill_share * more, others / steps * cycle.prefill + rest_of_step(input, c, step))
     } else {
         // A step computes as many prompts as its token budget holds. Its time is the unit of time of the queue.
         let most = steady_state::prompts_beside(m, input, cycle.batch);
@@ -178,6 +180,12 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
             + polling_steps(input, cycle.batch) * cycle.decode_step
             + gathering(input, cycle.batch) * cycle.decode_step,
     }
+}
+
+/// By how much the rest of the step in flight exceeds half a step of `step` seconds: a request that replaces another is
+/// sent when a step ends, and arrives soon after the next one has begun if steps are long.
+fn rest_of_step(input: &ServingInput, c: &Constants, step: f64) -> f64 {
+    (0.5 * step - FrontEnd::of(input, c).admission_delay()).max(0.0)
 }
 
 /// Delay of a first token by the scheduler's cadence, if a decode step takes `step` seconds.

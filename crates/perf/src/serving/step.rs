@@ -151,7 +151,10 @@ impl Machine<'_> {
         }
         let known = self.without_group_excess().step(t);
         let spread = (t.decode + t.prompts).max(t.prefill_groups);
-        let allowed = self.step(&Tokens { prefill_groups: spread, ..*t });
+        // One prompt alone is on one group, and none is busier.
+        let doublings = math::log2(spread.clamp(1.0, self.attention_dp)) / math::log2(self.attention_dp);
+        let allowing = Machine { group_excess: doublings * self.group_excess, ..*self };
+        let allowed = allowing.step(&Tokens { prefill_groups: spread, ..*t });
         if known.total() > allowed.total() { known } else { allowed }
     }
 

@@ -62,6 +62,15 @@ fn single_prompt_prefills_faster_than_one_of_many_with_attention_dp() {
 }
 
 #[test]
+fn a_prompt_alone_waits_for_no_busier_attention_group() {
+    let groups = Layout { attention_dp: Count::new(8), ep: Count::new(8), ..Layout::default() };
+    let i = ServingInput { arch: Architecture::deepseek_v3(), layout: groups, isl: 4000.0, ..closed(1.0) };
+    let without = Constants { group_excess: 0.0, ..Constants::default() };
+    let [usual, none] = [Constants::default(), without].map(|c| estimate(&i, &c).first_token.prefill);
+    assert!((usual / none - 1.0).abs() < 1e-9, "{usual} {none}");
+}
+
+#[test]
 fn full_attention_groups_of_a_prefill_pool_are_as_fast_as_a_batch_of_prompts() {
     for groups in [8, 32] {
         let wide = Layout { attention_dp: Count::new(groups), ep: Count::new(groups), ..Layout::default() };
