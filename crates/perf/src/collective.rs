@@ -242,6 +242,7 @@ pub fn point_to_point(f: &Fabric, bytes: f64, inside: bool) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
     use super::*;
     use atlas_core::network::{LinkPath, Topology};
 

@@ -160,6 +160,7 @@ pub fn attention_seconds(acc: &Accelerator, c: &Constants, flops: f64, bytes: f6
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
     use super::*;
 
     #[test]
