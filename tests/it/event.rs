@@ -309,6 +309,15 @@ fn good_share_depends_on_the_ttft_limit() {
 }
 
 #[test]
+fn goodput_per_accelerator_counts_the_accelerators_in_use() {
+    let knobs = [("request_rate", "10"), ("slo_ttft_ms", "80"), ("tp", "4"), ("dp", "1")];
+    let scenario = of("h100x8", "llama3_70b_serve", &knobs);
+    let found = answer(&scenario);
+    let [whole, each] = ["goodput_rps", "goodput_rps_per_accel"].map(|name| metric(name, &scenario, &found));
+    assert!(whole > 0.0 && each == whole / 4.0, "{whole} {each}");
+}
+
+#[test]
 fn equal_seeds_give_equal_estimates_and_other_seeds_close_ones() {
     let rate = |seed: &str| {
         let scenario = of("h100x8", "llama3_70b_serve", &[("request_rate", "6"), ("seed", seed)]);

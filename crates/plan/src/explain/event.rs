@@ -2,6 +2,7 @@
 //! on. The simulated events have no equation; the timeline shows them.
 
 use super::expression::sum;
+use super::money::working_accelerators;
 use super::{Context, Origin, Term, serving, training};
 use crate::estimate::{MetricId, Serving, Simulated, TimePart, Training};
 use crate::knob::Knob;
@@ -142,6 +143,12 @@ impl Reported<'_> {
             MetricId::TtftMs | MetricId::TtftP99Ms => spread("TTFT", value),
             MetricId::ItlP99Ms => spread("ITL", value),
             MetricId::P50Ms | MetricId::P95Ms | MetricId::P99Ms => spread("E2E", value),
+            MetricId::GoodputRpsPerAccel => {
+                let goodput = self.simulated.serving?.goodput;
+                let all =
+                    self.counted("R_good", "requests within limits", "req/s", goodput, "counted in the simulation");
+                Term::stated("R_a", "", "req/s", value, all / working_accelerators(self.whole))
+            }
             MetricId::GoodShare
             | MetricId::GoodputRps
             | MetricId::WaitingRequests

@@ -8,6 +8,15 @@ use crate::scenario::{HOURS_PER_MONTH, HOURS_PER_YEAR, capital_recovery};
 use atlas_core::plan::PriceBasis;
 use atlas_core::units::BYTES_PER_GB;
 
+/// Number of accelerators that the layout uses.
+pub(super) fn working_accelerators(whole: &Context<'_>) -> Term {
+    let knobs = [("tp", Knob::Tp), ("pp", Knob::Pp), ("dp", Knob::Dp)];
+    let bearing = knobs.map(|(symbol, knob)| whole.inputs.knob(symbol, knob)).to_vec();
+    Term::input("n_work", "accelerators used by the layout", "", whole.scenario.working_accelerators())
+        .from(Origin::Engine("ranks of the layout / devices per accelerator"))
+        .depending_on(bearing)
+}
+
 /// Derivation of another metric as a term.
 pub(super) fn of(whole: &Context<'_>, symbol: &'static str, id: MetricId) -> Term {
     Term { symbol: symbol.into(), ..derive(whole, id.metric()) }
@@ -28,12 +37,7 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
     Some(match id {
         MetricId::TokensPerSecPerAccel => {
             let working: Written = if whole.scenario.engine.models_hardware() {
-                let knobs = [("tp", Knob::Tp), ("pp", Knob::Pp), ("dp", Knob::Dp)];
-                let bearing = knobs.map(|(symbol, knob)| whole.inputs.knob(symbol, knob)).to_vec();
-                Term::input("n_work", "accelerators used by the layout", "", whole.scenario.working_accelerators())
-                    .from(Origin::Engine("ranks of the layout / devices per accelerator"))
-                    .depending_on(bearing)
-                    .into()
+                working_accelerators(whole).into()
             } else {
                 as_requested(whole, whole.inputs.accelerators())
             };

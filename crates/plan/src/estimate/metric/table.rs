@@ -217,6 +217,12 @@ metrics![
         .of(Throughput, Higher, Si, When::SimulatedServing, ErrorSource::Unknown)
         .unit("req/s")
         .help("requests per second that meet all SLOs"),
+    entry(GoodputRpsPerAccel, "goodput_rps_per_accel", "goodput/accel", |e, s| {
+        served(e, |seen| seen.goodput) / s.working_accelerators().max(1e-9)
+    })
+    .of(Throughput, Higher, Si, When::SimulatedServing, ErrorSource::Unknown)
+    .unit("req/s")
+    .help("goodput per accelerator in use, to compare deployments of different sizes"),
     entry(WaitingRequests, "waiting_requests", "waiting", |e, _| served(e, |s| s.waiting))
         .of(Latency, Lower, Si, When::SimulatedServing, ErrorSource::Unknown)
         .unit("req")
