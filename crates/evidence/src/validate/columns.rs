@@ -273,6 +273,7 @@ pub const COLUMNS: &[Column] = &[
     column("dp", &["data_parallel_size"], Special, Count).same_as(Knob::Dp),
     field("vpp", &[], Knob::Vpp),
     field("etp", &[], Knob::Etp),
+    field("mtp_layers", &["mtp_num_layers"], Knob::MtpLayers),
     field("attention_dp", &["attention_dp_size"], Knob::AttentionDp),
     field("seq_len", &["seq_length", "sequence_length"], Knob::Prompt),
     column("micro_batch", &["micro_batch_size", "mbs"], Number(&["batch", "micro"]), Count)

@@ -147,6 +147,7 @@ const PARALLEL: &[Column] = &[
 const TRAINING: &[Column] = &[
     column("vpp", Type::Count),
     column("etp", Type::Count),
+    column("mtp_layers", Type::Count),
     column("seq_len", Type::Count),
     column("micro_batch", Type::Positive),
     column("global_batch", Type::Positive),

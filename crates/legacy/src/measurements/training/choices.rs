@@ -86,11 +86,30 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
     if lower.contains("overlappeddistributedoptimizer") {
         record.convert("overlap_data", true, quote("overlappeddistributedoptimizer"));
     }
+    prediction(record, &lower, family);
     optimizer(record, &lower);
     schedule(record, row, &lower);
     recompute(record, row, &lower);
     offload(record, &lower);
     trained(record, notes, &lower, family);
+}
+
+/// Fills the number of multi-token prediction layers, in which the recipes of some releases train these models.
+fn prediction(record: &mut Record, lower: &str, family: &str) {
+    if let Some(phrase) = ["w/ mtp", "mtp layer on"].into_iter().find(|phrase| lower.contains(phrase)) {
+        return record.convert("mtp_layers", 1.0, format!("notes \"{}\"", clause(lower, phrase)));
+    }
+    if lower.contains("w/o mtp") {
+        return;
+    }
+    let recipe = match (family, record.text("model")) {
+        ("megatron-bridge" | "nemo", "deepseek-v3") => Some((1.0, "deepseek_v3.py")),
+        ("megatron-bridge", "nemotron-3-super-120b-a12b") => Some((2.0, "nemotron_3_super.py")),
+        _ => None,
+    };
+    if let Some((layers, file)) = recipe {
+        record.assume("mtp_layers", layers, format!("not stated, the recipe of the software ({file})"));
+    }
 }
 
 fn attention(record: &mut Record, row: &Row, lower: &str) {

@@ -77,6 +77,20 @@ mod tests {
     }
 
     #[test]
+    fn prediction_layers_are_stated_or_those_of_the_recipe() {
+        let layers = |software: &str, model: &str, notes: &str| {
+            let row =
+                format!("a,2026-03-01,{software},nvidia-gb200,4,64,,,{model},4096,1,2048,4,1,,,mxfp8,9000,\"{notes}\"");
+            converted(HEAD, &row).text("mtp_layers").to_owned()
+        };
+        assert_eq!(layers("Megatron-Bridge 26.02", "deepseek-v3", ""), "1");
+        assert_eq!(layers("Megatron-Bridge 25.11", "deepseek-v3", "w/o MTP"), "");
+        assert_eq!(layers("Megatron-Core", "deepseek-v3", "30 steps, MTP layer on"), "1");
+        assert_eq!(layers("Megatron-Core", "deepseek-v3", ""), "");
+        assert_eq!(layers("Megatron-Bridge 26.02", "nemotron-3-super-120b-a12b", ""), "2");
+    }
+
+    #[test]
     fn row_without_batch_and_sequence_length_is_excluded() {
         let r = converted(HEAD, "a,2024-03-01,NeMo,nvidia-h100-sxm-80gb,8,64,,,llama2-7b,,,,1,1,,,bf16,9000,");
         assert!(r.is_excluded());
