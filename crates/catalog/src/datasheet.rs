@@ -8,7 +8,7 @@ use crate::transformer;
 use crate::transformer::{Bias, Transformer, TransformerKind};
 use atlas_core::count::Count;
 use atlas_core::network::LinkPath;
-use atlas_perf::accelerator::{Accelerator, Generation, Precision};
+use atlas_perf::accelerator::{A100_CLOCK, Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, LowRank, Window};
 use atlas_perf::convolution::{MAX_STAGES, Multiples, Residual, Stage};
 
@@ -87,6 +87,7 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
         usable_share: sheet.memory.usable_gib.map_or(1.0, |usable| usable / sheet.memory.gb),
         mem_bw: positive(sheet.memory.bw_gbytes_per_sec).unwrap_or(0.0) * 1e9,
         cores: positive(sheet.cores).unwrap_or(1.0),
+        clock: positive(sheet.boost_clock_mhz).map_or(A100_CLOCK, |mhz| mhz * 1e6),
         tdp_w: positive(sheet.tdp_w),
         link_bw: link_gbytes * 1e9,
         link_path,

@@ -93,6 +93,9 @@ impl Bridge {
     }
 }
 
+/// Maximum clock of an A100, Hz (NVIDIA A100 datasheet), to which constants per core refer.
+pub const A100_CLOCK: f64 = 1.41e9;
+
 /// One accelerator. FLOP rates are dense; link bandwidths are one-way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Accelerator {
@@ -108,6 +111,8 @@ pub struct Accelerator {
     pub mem_bw: f64,
     /// Number of independent matrix cores that a wave of tiles fills: SMs, CUs, MXUs.
     pub cores: f64,
+    /// Maximum clock of the cores, Hz; that of A100 where none is published.
+    pub clock: f64,
     /// Thermal design power, W, if published.
     pub tdp_w: Option<f64>,
     /// Scale-up bandwidth per accelerator, bytes/s, one way.
@@ -143,6 +148,7 @@ impl Default for Accelerator {
             usable_share: 1.0,
             mem_bw: 2.039e12,
             cores: 108.0,
+            clock: A100_CLOCK,
             tdp_w: Some(400.0),
             link_bw: 300e9,
             link_path: LinkPath::Direct,
@@ -198,6 +204,12 @@ impl Accelerator {
     /// reports 81,920 MiB).
     pub fn capacity(&self) -> f64 {
         self.usable_share * self.mem_bytes * (1024.0 * 1024.0 * 1024.0 / 1e9)
+    }
+
+    /// Rate of all cores, given that of one core of an A100. The units of a core that load, unpack and keep requests in
+    /// flight work per clock.
+    pub fn core_rate(&self, each: f64) -> f64 {
+        each * self.cores.max(1.0) * self.clock / A100_CLOCK
     }
 
     /// One of `dies` equal dies, tiles or cores that software sees as separate devices.

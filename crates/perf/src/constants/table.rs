@@ -169,14 +169,15 @@ constant_set! {
         /// fitted; a perfect roofline has 0.
         overlap_loss: 0.3413, "1", 0.0, 1.0, fitted 0.25;
         // -- memory ---------------------------------------------------------------------------------------------
-        /// Rate at which one core of the accelerator streams weights in the matrix-vector kernels of a native runtime.
-        /// Origin: fitted; 8 GB/s per core follows from 54 tokens/s of an A100 (108 cores) on an 8B model in 16 bit
-        /// with a native runtime.
+        /// Rate at which one core of the accelerator streams weights in the matrix-vector kernels of a native runtime,
+        /// at the clock of an A100, to which it is proportional. Origin: fitted; 8 GB/s per core follows from 54 tokens/s
+        /// of an A100 (108 cores) on an 8B model in 16 bit with a native runtime.
         core_bw: 6.661e9, "bytes/s", 1e9, 1e11, fitted 8.5e9;
         /// Share of the memory bandwidth at which a paged KV cache is read. Origin: fitted.
         kv_fraction: 0.7885, "1", 0.1, 1.0, fitted 0.65;
-        /// Rate at which one core reads the KV cache from its caches if every query head reads it separately. Origin:
-        /// fitted; a quarter of the 64 bytes per clock that an SM reads from its caches.
+        /// Rate at which one core reads the KV cache from its caches if every query head reads it separately, at the clock
+        /// of an A100, to which it is proportional. Origin: fitted; a quarter of the 64 bytes per clock that an SM reads
+        /// from its caches.
         head_bw: 1.958e10, "bytes/s", 2e9, 2e11, fitted 2.2e10;
         /// Rate at which one core processes the bytes of weights for each row of a batch, in GEMM kernels that are not
         /// tuned for few rows. Origin: fixed; AMD CDNA 3 white paper: L2 reads of 2 KB per clock on a die of 38 cores

@@ -116,7 +116,7 @@ impl Rates {
             narrow_keys: roofline::best_rate(acc, c, key_format(input)) / roofline::best_rate(acc, c, Precision::Bf16),
             // Matrix-vector kernels of native runtimes are limited by the rate at which the cores unpack weights.
             weight_bw: match input.stack {
-                Stack::Local => streamed.min(acc.cores.max(1.0) * c.core_bw),
+                Stack::Local => streamed.min(acc.core_rate(c.core_bw)),
                 _ => streamed,
             },
             peak_bw: acc.mem_bw.max(1.0),
@@ -127,7 +127,7 @@ impl Rates {
                 Attention::Grouped if !input.grouped_query_decode => {
                     let (ranks, own) = (layout.tp.max(Count::ONE), &input.arch);
                     let readers = (own.heads / ranks) / (own.kv_heads / ranks).max(1.0);
-                    readers / (kernels * acc.cores.max(1.0) * c.head_bw)
+                    readers / (kernels * acc.core_rate(c.head_bw))
                 }
                 _ => 0.0,
             }),

@@ -61,6 +61,19 @@ fn missing_grouped_decode_kernel_slows_only_gqa() {
 }
 
 #[test]
+fn native_kernels_and_ungrouped_decode_run_at_the_clock_of_the_cores() {
+    let arch = Architecture { kv_heads: Count::new(8), ..Architecture::default() };
+    let of = |clock: f64| {
+        let accelerator = Accelerator { clock, cores: 30.0, ..Accelerator::default() };
+        let (stack, load) = (Stack::Local, Load::DecodeOnly { batch: 1.0 });
+        run(&ServingInput { accelerator, arch, stack, grouped_query_decode: false, load, isl: 8192.0, ..base() })
+    };
+    let (slow, fast) = (of(1e9), of(2e9));
+    assert!((slow.time.weights / fast.time.weights - 2.0).abs() < 1e-6, "{slow:?} {fast:?}");
+    assert!((slow.time.kv / fast.time.kv - 2.0).abs() < 1e-6);
+}
+
+#[test]
 fn compiled_batch_pays_for_empty_slots_and_padded_context() {
     let of = |batch, compiled_batch| {
         run(&ServingInput { load: Load::DecodeOnly { batch }, compiled_batch, ..base() }).output_tokens_per_sec
