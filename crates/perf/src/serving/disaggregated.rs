@@ -127,11 +127,18 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         // Two stations in series: one queue for the prefill replicas, and one for the places of the decode replicas
         // (DistServe, section 3.1). Poisson arrivals are not correlated: there are no bursts.
         let per_second = rate.per_second();
-        queue = super::queue::mean_wait(per_second, service, f64::from(servers), c.variability);
-        // The part of a step that does not depend on the number of prompts ends before the next prompts are taken in.
-        let fixed = (alone - service).max(0.0);
-        let busy = (per_second * alone / servers).min(1.0);
-        queue += 0.5 * fixed * super::queue::busy_probability(busy, f64::from(servers));
+        if together > 1.0 && pools.prefill.attention_dp > 1.0 && pools.prefill.pp <= 1.0 {
+            // A step takes in all prompts that have arrived, and all of them end with it.
+            let each = (prompts(together) - alone).max(0.0) / (together - 1.0);
+            let whole = super::queue::time_in_shared_steps(per_second, alone - each, each, f64::from(servers));
+            (latency, queue) = (alone, whole - alone);
+        } else {
+            queue = super::queue::mean_wait(per_second, service, f64::from(servers), c.variability);
+            // The part of a step that does not depend on the number of prompts ends before the next prompts are taken in.
+            let fixed = (alone - service).max(0.0);
+            let busy = (per_second * alone / servers).min(1.0);
+            queue += 0.5 * fixed * super::queue::busy_probability(busy, f64::from(servers));
+        }
         if let Rate::KvLinks { links, seconds } = links {
             queue += super::queue::mean_wait(per_second, seconds, links, c.variability);
         }

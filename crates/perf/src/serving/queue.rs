@@ -35,6 +35,37 @@ pub fn closed_wait(others: f64, service: f64, away: f64, variability: f64) -> f6
     service * variability * rho / (1.0 - rho).max(1e-9)
 }
 
+/// Mean time from the arrival of a job to its end, if each of `servers` servers takes all jobs that have arrived into its next
+/// step, which takes `fixed` + n x `each` seconds for n jobs: batches with gated service. `rate` jobs per second arrive at
+/// random; `rate` x `each` < `servers`.
+///
+/// Of steps of length L, a share p = E[exp(-rate L)] is followed by none, and by a step with one job after an idle time.
+/// So E[n] = rate E[L] + p and E[n (n - 1)] = rate^2 E[L^2]. A job meets long steps more often, waits for the rest of one,
+/// and shares the next one with all that arrived in it. With several servers, it waits only if all of them are busy.
+pub fn time_in_shared_steps(rate: f64, fixed: f64, each: f64, servers: f64) -> f64 {
+    let alone = fixed + each;
+    let rate = rate / servers.max(1.0);
+    let load = rate * each;
+    if rate <= 0.0 || alone <= 0.0 {
+        return alone;
+    }
+    if load >= 1.0 {
+        return f64::INFINITY;
+    }
+    // Newton's method from below; the function is concave.
+    let mut mean = alone;
+    for _ in 0..6 {
+        let none = math::exp(-rate * mean);
+        mean += (fixed + each * (rate * mean + none) - mean) / (1.0 - load * (1.0 - none));
+    }
+    let none = math::exp(-rate * mean);
+    let jobs = rate * mean + none;
+    let squared = (fixed * fixed + (2.0 * fixed + each) * each * jobs) / (1.0 - load * load);
+    let met = squared / mean;
+    let busy = busy_probability(rate * mean / jobs, servers);
+    alone + busy * (0.5 * met + load * met)
+}
+
 /// Probability that all servers are busy, Erlang's C in the expansion of Janssen, van Leeuwaarden and Zwart (*Operations
 /// Research* 59 (2011), theorem 3), which is within 4 % for any number of servers, also a fractional one. Approximations
 /// for a few servers are wrong for the hundreds of places of a batch, of which one is almost always free.
@@ -93,6 +124,33 @@ mod tests {
         let closed = closed_wait(1000.0, 1.0, 100.0, 0.5);
         assert!((closed / (1000.0 - 100.0 - 1.0) - 1.0).abs() < 1e-2, "{closed}");
         assert_eq!(closed_wait(0.0, 1.0, 100.0, 0.5), 0.0);
+    }
+
+    #[test]
+    fn jobs_in_shared_steps_take_as_long_as_if_each_is_followed() {
+        for (fixed, each) in [(1.0, 0.02), (1.0, 0.3), (0.5, 0.5), (0.2, 0.8)] {
+            for rate in [0.05, 0.3, 0.6, 0.9] {
+                let (mut state, mut clock, mut free, mut sum, mut jobs) = (1u64, 0.0, 0.0, 0.0, 0.0);
+                let mut waiting: Vec<f64> = Vec::new();
+                let mut begin = |waiting: &mut Vec<f64>, at: f64| {
+                    let end = at + fixed + each * waiting.len() as f64;
+                    sum += waiting.drain(..).map(|arrival| end - arrival).sum::<f64>();
+                    end
+                };
+                for _ in 0..40_000 {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    clock -= (1.0 - (state >> 11) as f64 / (1u64 << 53) as f64).ln() / rate;
+                    while free < clock && !waiting.is_empty() {
+                        let at = f64::max(free, waiting[0]);
+                        free = begin(&mut waiting, at);
+                    }
+                    waiting.push(clock);
+                    jobs += 1.0;
+                }
+                let (found, exact) = (time_in_shared_steps(rate, fixed, each, 1.0), sum / jobs);
+                assert!((found / exact - 1.0).abs() < 0.06, "{fixed} {each} {rate}: {found} {exact}");
+            }
+        }
     }
 
     #[test]

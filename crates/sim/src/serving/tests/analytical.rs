@@ -296,6 +296,25 @@ fn equal_requests_of_attention_groups_match_the_closed_form() {
     }
 }
 
+/// A step of a prefill pool takes in all prompts that have arrived, and all of them end with it.
+#[test]
+fn prompts_of_prefill_pools_with_attention_groups_match_the_closed_form() {
+    let groups = |n, dp| Layout { ep: n, attention_dp: n, dp: Count::new(dp), ..Layout::default() };
+    for (prefill, dp, isl) in [(4, 1, 1000.0), (4, 2, 4000.0), (8, 1, 16_000.0), (8, 2, 1000.0)] {
+        let pools = Some(Pools { prefill: groups(Count::new(prefill), dp), decode: groups(Count::new(8), 3) });
+        let base = ServingInput { arch: mixture(), pools, isl, ..system(Load::Open { rate: 0.01 }) };
+        let capacity = estimate(&base, &Constants::default()).capacity_requests_per_sec;
+        for share in [0.1, 0.3, 0.6] {
+            let case = ServingInput { load: Load::Open { rate: share * capacity }, ..base };
+            let theory = estimate(&case, &Constants::default());
+            let mut input = Input::of(&case, &Constants::default(), 4_000);
+            input.warm_up = 1_000;
+            let found = simulated(&input);
+            near(&format!("{prefill}, {dp}, {isl}, {share}"), found.ttft.mean, theory.ttft.mean, 0.15);
+        }
+    }
+}
+
 /// Short outputs of many concurrent requests: most steps have prompts. Whole prompts are computed in a few long gaps.
 #[test]
 fn gaps_between_tokens_match_the_closed_form() {
