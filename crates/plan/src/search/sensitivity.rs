@@ -398,7 +398,7 @@ mod tests {
     fn features_to_enable_and_more_nodes_are_listed_last() {
         let (parts, scenario) = testing::scenario("h100-sxm-8", "llama3.1-70b-serve", &[]);
         let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap());
-        assert_eq!(cost.swings.first().unwrap().lever, Lever::Knob(Knob::Concurrency));
+        assert!(cost.swings.iter().take(3).any(|swing| swing.lever == Lever::Knob(Knob::Concurrency)));
         let large: Vec<bool> = cost.swings.iter().map(Swing::is_large_step).collect();
         assert!(large.is_sorted() && large.contains(&true), "{large:?}");
     }
