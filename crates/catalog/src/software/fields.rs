@@ -313,6 +313,7 @@ section! {
         host_with_pipeline: HostOverlap, "the most host work that overlaps with several pipeline stages";
         inputs: StepInputs, "how the host prepares the inputs of a step";
         window_cache: WindowCache, "KV cache kept by sliding-window layers";
+        expanded_prefix: Option<Count>, "cached tokens from which latent attention expands prefixes";
         limits: LimitScope, "what limits on sequences and tokens apply to with attention groups";
         beam_limit: BeamLimit, "what the limit on sequences counts in beam search";
         ends: QuantizedEnds, "format of embedding and output layer in quantized checkpoints";

@@ -296,6 +296,8 @@ pub struct ServingInput {
     pub reserve_output: bool,
     /// Whether the KV cache of sliding-window layers holds the whole sequence.
     pub full_window_cache: bool,
+    /// Cached tokens of a step from which latent attention expands prefixes.
+    pub expanded_prefix: Count,
     /// Ranks over which the KV cache of a sequence is sharded in decode, where each tensor-parallel rank would
     /// otherwise hold all of it (decode context parallelism); 1 = none.
     pub context_ranks: Count,
@@ -372,6 +374,7 @@ impl Default for ServingInput {
             beams: Count::ONE,
             reserve_output: false,
             full_window_cache: false,
+            expanded_prefix: Count::ZERO,
             context_ranks: Count::ONE,
             max_num_seqs: Some(Count::new(256)),
             compiled_batch: None,

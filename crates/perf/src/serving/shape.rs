@@ -67,9 +67,10 @@ pub struct Shape {
     pub prefill_pair_flops: f64,
     /// FLOPs on this rank of expanding the latent vector of an earlier key, over all layers of the stage. In prefill, the
     /// vectors that earlier chunks or prompts have cached are expanded again for each chunk (vLLM's
-    /// `_compute_prefill_context`; SGLang's `_chunked_prefix_attn_mha` from 8,192 cached tokens on). Sparse attention
-    /// does not expand them.
+    /// `_compute_prefill_context`; SGLang's `_chunked_prefix_attn_mha`). Sparse attention does not expand them.
     pub expansion_flops: f64,
+    /// Cached keys of a step from which they are expanded. Fewer are multiplied directly, as in decode.
+    pub expanded_prefix: f64,
     /// Keys in the window of a sliding-window layer.
     pub window: f64,
     /// Share of the layers with a window.
@@ -102,6 +103,7 @@ impl Shape {
     pub fn of(input: &ServingInput, layout: &Layout) -> Shape {
         let mut shape = Shape::new(&input.arch, &input.formats, layout);
         shape.kv_bytes_token /= kv_ranks(input, layout);
+        shape.expanded_prefix = f64::from(input.expanded_prefix);
         shape
     }
 
@@ -185,6 +187,7 @@ impl Shape {
                 }
                 _ => 0.0,
             },
+            expanded_prefix: 0.0,
             window,
             window_share: windowed,
             chunked: a.window.is_some_and(|window| window.chunked),

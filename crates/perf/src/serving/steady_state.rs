@@ -100,11 +100,15 @@ pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
     let (fresh, chunk) = (fresh_prompt(input), largest_chunk(input).min(tokens));
     let (prompts, chunks) = (tokens / fresh, fresh / chunk.max(1e-9));
     let cached = (input.computed(input.isl) - fresh).max(0.0);
+    // Chunks before a chunk that has any cached keys.
+    let whole = (chunks - 1e-9).ceil();
+    let before = if cached > 0.0 || whole <= 1.0 { 0.5 * (whole - 1.0) } else { 0.5 * whole };
     Tokens {
         prefill: tokens,
         prefill_context: prompt_context(input),
         prefill_span: prompt_span(input),
         earlier: prompts * (chunks * cached + 0.5 * (chunks - 1.0) * fresh),
+        prefix: prompts.max(1.0) * (cached + before * chunk),
         prompts,
         prefill_groups: requests.max(1.0),
         chunk,

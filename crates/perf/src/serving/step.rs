@@ -25,6 +25,8 @@ pub struct Tokens {
     pub prefill_span: f64,
     /// Keys of earlier chunks and of cached prefixes, summed over the chunks of the step.
     pub earlier: f64,
+    /// Mean number of such keys in a step that has any.
+    pub prefix: f64,
     /// Number of prompts that finish in this step and sample a token.
     pub prompts: f64,
     /// Tokens that each decoding sequence verifies, including its own (1 without speculation).
@@ -125,6 +127,7 @@ impl Machine<'_> {
             decode: 0.5 * t.decode,
             prefill: 0.5 * t.prefill,
             earlier: 0.5 * t.earlier,
+            prefix: 0.5 * t.prefix,
             prompts: 0.5 * t.prompts,
             ..*t
         };
@@ -257,10 +260,14 @@ impl Machine<'_> {
             }
         }
         if prefill > 0.0 {
-            let pairs = prefill * s.mean_keys_read(t.prefill_context, t.prefill_span) * s.prefill_pair_flops;
+            let [earlier, prefix] =
+                [t.earlier, t.prefix].map(|keys| busiest_group_share(keys / prompt_cut, self.prompt_groups(t)));
+            let direct = s.expansion_flops > 0.0 && prefix > 0.0 && prefix < s.expanded_prefix;
+            let pair = if direct { s.decode_pair_flops } else { s.prefill_pair_flops };
+            let pairs = prefill * s.mean_keys_read(t.prefill_context, t.prefill_span) * pair;
             own.compute += pairs / self.rates.attention;
             own.traffic += OPERAND_TRAFFIC * pairs / self.rates.peak_attention;
-            let expanded = busiest_group_share(t.earlier / prompt_cut, self.prompt_groups(t)) * s.expansion_flops;
+            let expanded = if direct { 0.0 } else { earlier * s.expansion_flops };
             own.compute += expanded / self.rates.dense.reached.max(1.0);
             own.traffic += OPERAND_TRAFFIC * expanded / self.rates.dense.peak;
             own.compute += prefill * self.rates.scan_compute_seconds;

@@ -337,6 +337,9 @@ pub struct ServingTraits {
     pub reserve_output: bool,
     /// What sliding-window layers keep in the KV cache.
     pub window_cache: WindowCache,
+    /// Cached tokens of a step from which latent attention expands prefixes; fewer are multiplied directly. `None`: all
+    /// are expanded.
+    pub expanded_prefix: Option<Count>,
     /// Format of embedding and output layer in quantized checkpoints.
     pub ends: QuantizedEnds,
     /// What stated limits on sequences and tokens of a step apply to if attention is data-parallel.
@@ -429,6 +432,7 @@ impl Default for ServingTraits {
             executor: Executor::Python,
             reserve_output: false,
             window_cache: WindowCache::Whole,
+            expanded_prefix: None,
             ends: QuantizedEnds::Wide,
             limits: LimitScope::Group,
             beam_limit: BeamLimit::Beams,

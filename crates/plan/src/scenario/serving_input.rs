@@ -100,6 +100,7 @@ impl Scenario {
             context_ranks: requested.context_ranks.unwrap_or(Count::ONE),
             beams,
             full_window_cache: served.full_window_cache,
+            expanded_prefix: served.expanded_prefix,
             reserve_output: requested.reserve_output.unwrap_or(served.reserve_output),
             max_num_seqs,
             compiled_batch,

@@ -166,6 +166,8 @@ pub struct ServingDefaults {
     pub reserve_output: bool,
     /// Whether layers with a sliding window keep the KV cache of the whole sequence.
     pub full_window_cache: bool,
+    /// Cached tokens of a step from which latent attention expands prefixes.
+    pub expanded_prefix: Count,
     /// Whether stated limits on sequences and tokens of a step apply to all attention groups together.
     pub server_limits: bool,
     /// Whether each beam counts as a sequence.
@@ -237,6 +239,7 @@ impl ServingDefaults {
             python_executor: t.runtime == Stack::Compiled && t.executor == Executor::Python,
             reserve_output: t.reserve_output,
             full_window_cache: t.window_cache == WindowCache::Whole,
+            expanded_prefix: t.expanded_prefix.unwrap_or(Count::ZERO),
             server_limits: t.limits == LimitScope::Server,
             beams_are_sequences: t.beam_limit == BeamLimit::Beams,
             format,

@@ -186,6 +186,7 @@ impl Replica {
             prefill_context: per(sum.prefill_keys, sum.prefill as f64),
             prefill_span: per(sum.prefill_span, sum.prefill as f64),
             earlier: sum.earlier,
+            prefix: sum.earlier,
             prompts: f64::from(sum.prompts),
             verified: f64::from(e.verified_tokens),
             prefill_groups: per(sum.prefill as f64, f64::from(busiest)),

@@ -233,6 +233,14 @@ fn latent_vectors_of_earlier_keys_are_expanded_again_for_each_chunk() {
     // Both: every chunk expands the cached keys as well.
     let both = ServingInput { isl: 65_536.0, prefix_hit: 0.5, ..chunked };
     expanded(&both, 6.0 * 8192.0 + 4.0 * 32_768.0);
+    // Some software multiplies short prefixes directly: 1,088 instead of 320 products per pair and head.
+    let below = |limit| ServingInput { expanded_prefix: Count::new(limit), ..cached };
+    let compute = |input: &ServingInput| steady_state::prefill(&m(input), input, 1.0).compute;
+    assert_eq!(compute(&below(7000)), compute(&cached));
+    let mut direct = m(&cached);
+    (direct.shape.expansion_flops, direct.shape.prefill_pair_flops) = (0.0, 61.0 * 2.0 * 16.0 * 1088.0);
+    let expected = steady_state::prefill(&direct, &cached, 1.0).compute;
+    assert!((compute(&below(8192)) / expected - 1.0).abs() < 1e-9);
     // The selected keys of sparse attention stay compressed, as do those that heads attend to directly.
     let sparse = Architecture { indexer: Some(INDEXER), ..input.arch };
     assert_eq!(m(&ServingInput { arch: sparse, ..input }).shape.expansion_flops, 0.0);

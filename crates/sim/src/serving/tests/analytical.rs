@@ -389,11 +389,13 @@ fn chunks_of_latent_attention_match_the_closed_form() {
         output: None,
     };
     let arch = Architecture { attention: latent, heads: Count::new(128), ..llama_8b() };
-    for (isl, prefix_hit) in [(2000.0, 0.9), (16_000.0, 0.0), (64_000.0, 0.0), (64_000.0, 0.5)] {
-        let case = ServingInput { arch, isl, prefix_hit, osl: 50.0, ..closed(1.0) };
-        let theory = estimate(&case, &Constants::default());
-        let found = simulated(&Input::of(&case, &Constants::default(), 20));
-        near(&format!("{isl}, {prefix_hit}"), found.ttft.mean, theory.ttft.mean, 0.03);
+    for expanded_prefix in [Count::ZERO, Count::new(8192)] {
+        for (isl, prefix_hit) in [(2000.0, 0.9), (16_000.0, 0.0), (64_000.0, 0.0), (64_000.0, 0.5)] {
+            let case = ServingInput { arch, isl, prefix_hit, expanded_prefix, osl: 50.0, ..closed(1.0) };
+            let theory = estimate(&case, &Constants::default());
+            let found = simulated(&Input::of(&case, &Constants::default(), 20));
+            near(&format!("{isl}, {prefix_hit}, {expanded_prefix:?}"), found.ttft.mean, theory.ttft.mean, 0.03);
+        }
     }
 }
 
