@@ -21,6 +21,13 @@ pub fn si_in(value: f64, digits: i32) -> String {
     with_unit(&rounded(value / scale, digits), prefix).trim_end().to_owned()
 }
 
+/// A number as it is written, but in scientific notation if it would have many digits: `1e300`.
+#[must_use]
+pub fn written(value: f64) -> String {
+    let size = value.abs();
+    if size >= 1e21 || size > 0.0 && size < 1e-9 { format!("{value:e}") } else { value.to_string() }
+}
+
 /// Divisor and SI prefix for formatting `value` with `digits` significant digits.
 #[must_use]
 pub fn prefix(value: f64, digits: i32) -> (f64, &'static str) {
@@ -285,5 +292,20 @@ mod tests {
         assert_eq!(relative(0.0, 5.0), "new");
         assert_eq!(relative(1.0, 30.0), "×30.0");
         assert_eq!((relative(1.0, 2.411), relative(1.0, 0.0)), ("+141 %".to_owned(), "-100 %".to_owned()));
+    }
+
+    #[test]
+    fn numbers_of_many_digits_are_written_in_scientific_notation() {
+        for (value, text) in [
+            (1e300, "1e300"),
+            (-1.5e21, "-1.5e21"),
+            (1e-300, "1e-300"),
+            (0.0, "0"),
+            (0.25, "0.25"),
+            (1e15, "1000000000000000"),
+        ] {
+            assert_eq!(written(value), text);
+            assert_eq!(written(value).parse(), Ok(value));
+        }
     }
 }

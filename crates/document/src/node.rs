@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use atlas_core::units::written;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
@@ -152,7 +153,7 @@ impl Node {
             Value::Null => "nothing".to_owned(),
             Value::Bool(value) => format!("{value}"),
             Value::Int(value) => format!("{value}"),
-            Value::Float(value) => format!("{value}"),
+            Value::Float(value) => written(*value),
             Value::Text(value) if value.chars().count() > 40 => {
                 format!("text \"{}…\"", value.chars().take(40).collect::<String>())
             }

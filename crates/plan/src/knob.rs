@@ -9,6 +9,7 @@ pub use atlas_core::field::{Field as Spec, FileLocation, Group, KNOBS, Knob, Ste
 
 use atlas_catalog::software::{Caveat, Software};
 use atlas_core::plan::{Preset, canonical};
+use atlas_core::units::written;
 use atlas_document::suggestion::{clause, nearest};
 use atlas_document::{Node, Value};
 
@@ -237,7 +238,7 @@ impl fmt::Display for Setting {
         match self {
             Setting::Toggle(true) => f.pad("on"),
             Setting::Toggle(false) => f.pad("off"),
-            Setting::Number(value) => f.pad(&value.to_string()),
+            Setting::Number(value) => f.pad(&written(*value)),
             Setting::Choice(word) => f.pad(word),
             Setting::Seed(seed) => f.pad(&seed.to_string()),
         }

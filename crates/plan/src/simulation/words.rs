@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 use atlas_core::time_unit::TimeUnit;
+use atlas_core::units::written;
 use atlas_sim::kernel::Distribution;
 use atlas_sim::serving::Router;
 
@@ -144,7 +145,7 @@ impl fmt::Display for ArrivalsWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ArrivalsWord::Poisson(None) => f.write_str("poisson"),
-            ArrivalsWord::Poisson(Some(rate)) => write!(f, "poisson:{rate}"),
+            ArrivalsWord::Poisson(Some(rate)) => write!(f, "poisson:{}", written(*rate)),
             ArrivalsWord::Gamma(cv, None) => write!(f, "gamma:{cv}"),
             ArrivalsWord::Gamma(cv, Some(rate)) => write!(f, "gamma:{cv}:{rate}"),
             ArrivalsWord::Closed(None) => f.write_str("closed"),
