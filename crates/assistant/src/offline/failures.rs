@@ -47,7 +47,7 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
         FailureScope::EachNode => failures.every * per_node,
         FailureScope::EachAccelerator => failures.every,
     });
-    let options = Options { mtbf: mtbf.map(Span), replications: Some(REPLICATIONS), ..Options::default() };
+    let options = Options { accelerator_mtbf: mtbf.map(Span), replications: Some(REPLICATIONS), ..Options::default() };
     let plan = Plan::of(case.about().line(), &event.scenario, &options, None).map_err(refused)?;
     let Work::Training(work) = &plan.work else {
         return Err(Refusal::Nothing("there is no training run to simulate".to_owned()));
