@@ -212,6 +212,14 @@ pub(super) struct DataTraffic {
     pub(super) regather: f64,
 }
 
+impl DataTraffic {
+    /// Traffic of a micro-batch in its forward and backward pass: weights are gathered in both.
+    pub(super) fn by_pass(&self) -> [f64; 2] {
+        let gathers = 0.5 * self.regather;
+        [gathers, self.per_micro - gathers]
+    }
+}
+
 /// Whether data-parallel traffic between `data` neighbors uses the same links as other traffic between `other`
 /// neighbors: the network, or the scale-up links. On a torus, each axis has its own links.
 #[must_use]

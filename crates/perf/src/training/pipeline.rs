@@ -163,7 +163,7 @@ mod tests {
     use crate::accelerator::Accelerator;
     use crate::arch::Architecture;
     use crate::constants::Constants;
-    use crate::training::{Offload, Recompute, estimate};
+    use crate::training::{Offload, Recompute, Sharding, estimate};
 
     fn job(schedule: Schedule, pp: u32, vpp: u32, m: f64) -> TrainingInput {
         let base = TrainingInput {
@@ -226,24 +226,39 @@ mod tests {
     }
 
     #[test]
-    fn faster_hardware_does_not_slow_a_pipeline_that_copies_weights_from_the_host() {
+    fn faster_hardware_does_not_slow_a_job_that_copies_weights_from_the_host() {
         let c = Constants::default();
-        for (vpp, link_bw) in [(1, 4e9), (1, 8e9), (1, 32e9), (2, 8e9), (2, 32e9)] {
-            // The output layer is most of the last stage.
-            let offload = Offload { weights: 1.0, optimizer: 1.0, link_bw: Some(link_bw), ..Offload::default() };
-            let base = TrainingInput { offload, micro: 1.0, ..job(Schedule::OneForwardOneBackward, 8, vpp, 8.0) };
-            let arch = Architecture { layers: Count::new(16), vocab: Count::new(256_000), ..base.arch };
-            let mut last = f64::INFINITY;
-            for step in 0..24 {
-                let mut i = TrainingInput { arch, ..base };
-                let by = 1.1f64.powi(step);
-                i.accelerator.flops = i.accelerator.flops.map(|rate| rate * by);
-                i.accelerator.mem_bw *= by;
-                let seconds = estimate(&i, &c).step_seconds;
-                assert!(seconds <= last * (1.0 + 1e-9), "{vpp} {link_bw:e} {step}: {seconds} after {last}");
-                last = seconds;
+        let mut bad = Vec::new();
+        for (pp, vpp, link_bw) in [(1, 1, 8e9), (1, 1, 32e9), (8, 1, 4e9), (8, 1, 8e9), (8, 1, 32e9), (8, 2, 16e9)] {
+            for (dp, sharding, nic_bw) in [
+                (1, Sharding::None, 25e9),
+                (8, Sharding::None, 25e9),
+                (8, Sharding::Zero2, 5e9),
+                (8, Sharding::Zero3, 5e9),
+                (8, Sharding::Zero3, 25e9),
+            ] {
+                // The output layer is most of the last stage.
+                let offload = Offload { weights: 1.0, optimizer: 1.0, link_bw: Some(link_bw), ..Offload::default() };
+                let base = job(Schedule::OneForwardOneBackward, pp, vpp, 8.0 * f64::from(dp));
+                let arch = Architecture { layers: Count::new(16), vocab: Count::new(256_000), ..base.arch };
+                let base = TrainingInput { dp: Count::new(dp), accelerators: f64::from(pp * dp), ..base };
+                let base = TrainingInput { arch, offload, sharding, micro: 1.0, seq: 1024.0, domain: 1.0, ..base };
+                let mut last = f64::INFINITY;
+                for step in 0..36 {
+                    let mut i = base;
+                    let by = 1.1f64.powi(step);
+                    i.accelerator.flops = i.accelerator.flops.map(|rate| rate * by);
+                    i.accelerator.mem_bw *= by;
+                    i.accelerator.nic_bw = nic_bw;
+                    let seconds = estimate(&i, &c).step_seconds;
+                    if seconds > last * (1.0 + 1e-9) {
+                        bad.push(format!("{pp} {vpp} {link_bw:e} {dp} {sharding:?} {step}: {seconds} after {last}"));
+                    }
+                    last = seconds;
+                }
             }
         }
+        assert!(bad.is_empty(), "{bad:#?}");
     }
 
     #[test]

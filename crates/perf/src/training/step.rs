@@ -154,8 +154,7 @@ fn exposed_data(
     t: comm::DataTraffic,
 ) -> ExposedData {
     let m = i.micro_batches();
-    let gathers = 0.5 * t.regather;
-    let per_micro = [gathers, t.per_micro - gathers];
+    let per_micro = t.by_pass();
     if !i.software.overlap_data {
         return ExposedData { per_step: t.per_step, per_micro, delayed: 0.0 };
     }
@@ -362,7 +361,18 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let hosted = 1.0 + host / device.max(1e-12);
     let images_ahead = if in_front { encoding.forward } else { 0.0 };
     let ahead = hosted * (layers * forward + head.forward + images_ahead + 0.5 * transfer);
-    let both = [ahead, device + host - ahead];
+    let traffic = comm::data(i, c, &f, &local);
+    // Copies to and from the host run beside layers, and beside collectives that nothing hides. Other collectives run
+    // beside kernels and the waits for copies.
+    let of_layers = (device + host - head.total() - ends_sums - encoded - transfer).max(0.0);
+    let of_layers =
+        [forward, per_layer + each.layer - forward].map(|seconds| of_layers * seconds / layer.total().max(1e-12));
+    let open = if i.software.overlap_data { [0.0; 2] } else { traffic.by_pass() };
+    let [[layers_ahead, layers_back], [open_ahead, open_back]] = [of_layers, open];
+    let offload =
+        optimizer::offloaded(i, c, [layers_ahead + open_ahead, layers_back + open_back], || memory::kept(i, plan));
+    let [copied_ahead, copied_back] = offload.per_micro;
+    let both = [ahead + copied_ahead, device + host - ahead + copied_back];
     // Forward and backward time of `layers` layers in which traffic between `reach` neighbors meets other collectives.
     let contended = |reach: f64, layers: f64| {
         let met = collectives.iter().filter(|(.., other)| comm::share_links(i, reach, *other));
@@ -382,15 +392,12 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     } else {
         beside(both, contended(reach, layers))
     };
-    let data = exposed_data(i, c, [once, micro], comm::data(i, c, &f, &local));
+    let data = exposed_data(i, c, [once, micro], traffic);
     let [ahead, back] = data.per_micro;
     // The last micro-batch passes the stages one after the other, and on each of them the gradients of that stage delay it.
     let in_turn = i.vpp == 1.0 && i.copies() == 1.0 && !i.schedule.has_independent_optimizers();
     let chained = if in_turn { data.delayed } else { 0.0 };
     let data = data.per_step + m * (ahead + back);
-    let beside_copies = [forward, layer.input + layer.weights].map(|seconds| hosted * layers * seconds);
-    let offload = optimizer::offloaded(i, c, beside_copies, || memory::kept(i, plan));
-    let [copied_ahead, copied_back] = offload.per_micro;
     let waits_with =
         |copied: f64| Pass { forward: ahead + copied * copied_ahead, input: back + copied * copied_back, weights: 0.0 };
     // The first micro-batch meets these waits on every stage. Idle stages have copied the first layer of a chunk by then.
