@@ -202,13 +202,14 @@ mod tests {
         ] {
             let mut device = Accelerator { generation, tdp_w: Some(tdp_w), ..Accelerator::default() };
             for (format, tera) in formats.into_iter().zip(tera) {
-                device.flops[format as usize] = tera * 1e12;
+                device.flops.iter_mut().skip(format as usize).take(1).for_each(|slot| *slot = tera * 1e12);
             }
             for raised in formats {
                 let mut last = [0.0; 8];
                 for step in -20..20 {
                     let mut other = device;
-                    other.flops[raised as usize] *= 1.05f64.powi(step);
+                    let by = 1.05f64.powi(step);
+                    other.flops.iter_mut().skip(raised as usize).take(1).for_each(|slot| *slot *= by);
                     for (format, last) in formats.into_iter().zip(&mut last) {
                         let rate = best_rate(&other, &c, format);
                         assert!(rate >= *last * (1.0 - 1e-12), "{generation:?} {raised:?} {step}: {format:?} {rate}");
