@@ -8,7 +8,9 @@ use serde_json::{Map, Value as Json, json};
 use super::fields::{Fields, ReadFields};
 use super::origin::Origin;
 use super::place::Place;
+use crate::launch::misspelled_flag;
 use crate::secrets::mask;
+use atlas_document::suggestion::clause;
 
 /// An environment variable without a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,7 +151,8 @@ pub(crate) fn build(out: ReadFields, files: &[String]) -> Import {
     // Files that are referenced but were not provided may contain the missing values.
     let absent = out.references.into_iter().map(|(path, at)| (format!("file {path} not provided"), at));
     for (text, at) in out.unrecognized.into_iter().chain(absent) {
-        let n = Note { text: mask(&text), at: origin(at) };
+        let near = Some(&text).filter(|text| text.starts_with("--")).and_then(|flag| misspelled_flag(flag));
+        let n = Note { text: mask(&text) + &clause(near), at: origin(at) };
         if !not_recognized.contains(&n) && not_recognized.len() < 1000 {
             not_recognized.push(n);
         }

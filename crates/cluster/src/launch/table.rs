@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use atlas_catalog::software::Version;
+use atlas_document::suggestion::misspelled;
 
 /// One flag or key.
 #[derive(Debug)]
@@ -41,6 +42,12 @@ fn table() -> &'static Table {
         }
         table
     })
+}
+
+/// The flag of some tool that is spelled almost like `flag`; `None` if a tool has that flag.
+pub(crate) fn misspelled_flag(flag: &str) -> Option<&'static str> {
+    let names = || table().keys().map(|(_, name)| *name).filter(|name| name.starts_with("--"));
+    if names().any(|name| name == flag) { None } else { misspelled(flag, names()) }
 }
 
 /// Reason why a tool would reject a flag.

@@ -272,7 +272,7 @@ fn settings_that_are_not_recognized_are_listed_with_the_estimate_and_in_the_file
         "vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-sise 4",
         &[("prompt", "2000"), ("generate", "500"), ("concurrency", "64")],
     );
-    let wanted = "not recognized: --tensor-parallel-sise (run.sh:1)";
+    let wanted = "not recognized: --tensor-parallel-sise; did you mean `--tensor-parallel-size`? (run.sh:1)";
     assert!(found.notes.iter().any(|note| note == wanted), "{:?}", found.notes);
     assert!(found.workload.starts_with(&format!("# {wanted}\n")), "{}", found.workload);
 }

@@ -301,7 +301,14 @@ fn unknown_flag_is_listed_as_not_recognized() {
     for base in ["vllm serve org/M", "python -m sglang.launch_server --model-path org/M", "trtllm-serve org/M"] {
         let import = read("run.sh", &format!("{base} --brand-new-parallel-mode 2\n"));
         let listed = import.to_json()["not_recognized"].to_string();
-        assert!(listed.contains("brand-new-parallel-mode"), "{base}: {listed}");
+        assert!(listed.contains("brand-new-parallel-mode") && !listed.contains("did you mean"), "{base}: {listed}");
         assert_ne!(import.to_json()["fields"], Value::Null);
     }
+}
+
+#[test]
+fn misspelled_flag_is_listed_with_the_right_spelling() {
+    let import = read("run.sh", "torchrun --nproc-per-node 8 pretrain_gpt.py --tensor-model-paralel-size 4\n");
+    let listed = import.to_json()["not_recognized"].to_string();
+    assert!(listed.contains("--tensor-model-paralel-size; did you mean `--tensor-model-parallel-size`?"), "{listed}");
 }
