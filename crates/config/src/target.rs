@@ -12,6 +12,7 @@ use atlas_document::Origin;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::diagnostic::Diagnostics;
 use atlas_document::node::Node;
+use atlas_document::suggestion::did_you_mean;
 
 /// A target: accelerators × nodes, with links, price and power.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,6 +116,10 @@ impl Benchboard {
     }
 }
 
+/// Kinds of networks that a misspelled `network.type` may mean. The type is a label, so other words are accepted.
+const NETWORKS: [&str; 11] =
+    ["IB", "InfiniBand", "RoCE", "Ethernet", "EFA", "ENA", "Slingshot", "Omni-Path", "NVLink", "GPUDirect-TCPX", "ICI"];
+
 /// Reads the network topology. An unknown one has no effect and causes a warning.
 fn topology(link: &mut Fields<'_>) -> Option<Topology> {
     let written = link.text("topology")?;
@@ -158,6 +163,11 @@ impl Target {
                 let message = format!("found {}, a label that sets no bandwidth", kind.as_deref().unwrap_or_default());
                 let help = "state Gbps_per_accel: the bandwidth of a node's NICs, divided by its accelerators";
                 link.warn("type", message, Some(help.to_owned()));
+            }
+            let known = |kind: &&str| NETWORKS.iter().any(|known| known.eq_ignore_ascii_case(kind));
+            let near = kind.as_deref().filter(|kind| !known(kind)).and_then(|kind| did_you_mean(kind, NETWORKS));
+            if let (Some(kind), Some(near)) = (&kind, near) {
+                link.warn("type", format!("found {kind}, which is no known kind of network"), Some(near));
             }
             Network {
                 kind,
@@ -234,5 +244,23 @@ mod tests {
         };
         assert_eq!(problems("400"), 0);
         assert!(problems("0") > 0 && problems("1e-300") > 0);
+    }
+
+    #[test]
+    fn misspelled_kinds_of_networks_are_warned_about() {
+        let warning = |kind: &str| {
+            let text = format!(
+                "{{ name: t, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 8, num_nodes: 2, \
+                 memory_gb_per_accel: 80, network: {{ type: {kind}, Gbps_per_accel: 400 }}, \
+                 cost: {{ hourly_usd: 40, energy_watts_node: 10200, pue: 1.2 }} }}"
+            );
+            let (_, problems) = decoded(&text, Target::decode);
+            problems.iter().find_map(|problem| problem.help.clone())
+        };
+        assert_eq!(warning("IBB").as_deref(), Some("did you mean `IB`?"));
+        assert_eq!(warning("Etherent").as_deref(), Some("did you mean `Ethernet`?"));
+        for kind in ["IB", "infiniband", "EFA", "RoCE", "NDR400", "'400GbE'", "Jupiter", "Quantum-2"] {
+            assert_eq!(warning(kind), None, "{kind}");
+        }
     }
 }
