@@ -9,11 +9,11 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::sort;
 use atlas_plan::estimate::digits;
-use atlas_plan::estimate::standing::{Rank, comparable, depends_on_price_basis, figure, ranks, value_with_interval};
+use atlas_plan::estimate::standing::{Rank, comparable, figure, ranks, value_with_interval};
 use atlas_plan::estimate::{Estimate, METRICS, Metric, Verdict};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
-use atlas_plan::search::methodology::mixed_prices;
+use atlas_plan::search::methodology::{price_type, prices_prevent_ranking};
 
 /// Maximum targets that are shown as columns; more are shown as rows.
 const MAX_COLUMNS: usize = 6;
@@ -161,8 +161,8 @@ impl Comparison {
         let compares: Vec<bool> = self.columns.iter().map(|column| self.compares(column)).collect();
         // Prices of different types are not ranked, and have ratios only to a price of the same type.
         let answered = || self.columns.iter().filter_map(|column| Some(&column.answer.as_ref().ok()?.0));
-        let mixed = depends_on_price_basis(metric) && mixed_prices(answered()).is_some();
-        let basis = |column: &Column| column.answer.as_ref().map_or(None, |(scenario, _)| scenario.price_basis());
+        let mixed = prices_prevent_ranking(metric, answered());
+        let basis = |column: &Column| column.answer.as_ref().ok().map(|(scenario, _)| price_type(scenario));
         let reference = self.columns.get(self.reference()).map(basis);
         // A target that cannot run is not ranked, nor is one whose engine is not comparable.
         let rank = |(column, compares): (&Column, &bool)| {

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::estimate::Estimate;
+use crate::estimate::standing::depends_on_price_basis;
+use crate::estimate::{Estimate, Metric};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 pub use atlas_core::plan::Methodology;
@@ -33,12 +34,23 @@ pub fn differences(scenarios: &[&Scenario], changed: &[Knob]) -> Vec<(Knob, Vec<
 #[must_use]
 pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let priced = scenarios.into_iter().filter(|scenario| scenario.usd_node_hour().is_some());
-    let kinds: BTreeSet<&str> =
-        sort::collect_unsorted(priced.map(|scenario| scenario.price_basis().map_or("not stated", PriceBasis::name)));
+    let kinds: BTreeSet<&str> = sort::collect_unsorted(priced.map(price_type));
     (kinds.len() > 1).then(|| {
         let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
         format!("prices of different types: {kinds}; set price_basis to compare the same type")
     })
+}
+
+/// Whether the scenarios cannot be ranked by a metric, because it is a cost and their prices are of different types.
+#[must_use]
+pub fn prices_prevent_ranking<'a>(metric: &Metric, scenarios: impl IntoIterator<Item = &'a Scenario>) -> bool {
+    depends_on_price_basis(metric) && mixed_prices(scenarios).is_some()
+}
+
+/// Type of the price in effect, in words.
+#[must_use]
+pub fn price_type(scenario: &Scenario) -> &'static str {
+    scenario.price_basis().map_or("not stated", PriceBasis::name)
 }
 
 /// Note that measurements correct only some of the estimates, which are given with the name of their target; `None` if

@@ -7,11 +7,11 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
-use atlas_plan::estimate::standing::{Rank, depends_on_price_basis, ranks, value_with_interval};
+use atlas_plan::estimate::standing::{Rank, ranks, value_with_interval};
 use atlas_plan::estimate::{Breakdown, COMPARED, METRICS, Metric, MetricId, Part, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
-use atlas_plan::search::methodology::{mixed_calibrations, mixed_prices};
+use atlas_plan::search::methodology::{mixed_calibrations, mixed_prices, prices_prevent_ranking};
 
 /// Builds all blocks of the study.
 #[must_use]
@@ -186,9 +186,8 @@ fn comparison(study: &Study, out: &mut Vec<Block>) {
     let mut head = vec![left("metric".to_owned())];
     head.extend(study.entries.iter().map(|entry| right(entry.name.clone())));
     let mut rows = Vec::new();
-    let mixed = mixed_prices(study.entries.iter().map(|entry| &entry.scenario)).is_some();
     for metric in METRICS.iter().filter(|metric| study.entries.iter().any(|entry| metric.applies_to(&entry.scenario))) {
-        let ranked = !(mixed && depends_on_price_basis(metric));
+        let ranked = !prices_prevent_ranking(metric, study.entries.iter().map(|entry| &entry.scenario));
         let rank = |entry: &Entry| {
             (ranked && entry.fits()).then(|| value_with_interval(metric, &entry.scenario, &entry.estimate)).flatten()
         };

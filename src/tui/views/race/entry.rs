@@ -125,3 +125,14 @@ pub(super) fn tied(a: &ChosenLayout, b: &ChosenLayout, metric: &Metric) -> bool 
         _ => a.value(metric) == b.value(metric),
     }
 }
+
+/// Number of rows, including the first, whose interval overlaps that of the first.
+#[must_use]
+pub(super) fn tied_rows(rows: &[&Entry], metric: &Metric) -> usize {
+    let best = |entry: &&Entry| match &entry.outcome {
+        Outcome::Best(pick) => Some(pick.as_ref().clone()),
+        _ => None,
+    };
+    let Some(first) = rows.first().and_then(best) else { return 0 };
+    rows.iter().take_while(|entry| best(entry).is_some_and(|pick| tied(&first, &pick, metric))).count()
+}

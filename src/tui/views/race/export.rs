@@ -2,10 +2,11 @@
 
 use super::layout::layout;
 use super::view::metrics;
-use super::{Outcome, question, ranked};
+use super::{Outcome, is_ranked_by_price_type, places, question, ranked};
 use crate::tui::app::App;
 use atlas_plan::estimate::Metric;
 use atlas_plan::estimate::digits;
+use atlas_plan::search::methodology::{mixed_prices, price_type};
 use atlas_report::document::Document;
 use atlas_report::study::{Block, Cell, Grid};
 use atlas_report::table::Align;
@@ -24,8 +25,14 @@ pub fn document(app: &App) -> Option<Document> {
     headings.push(("measured rows".to_owned(), Align::Right));
     headings.push(("error at nearest row".to_owned(), Align::Right));
     headings.extend(["layout", "note"].map(|name| (name.to_owned(), Align::Left)));
-    let cells = rows.iter().enumerate().map(|(index, entry)| {
-        let rank = if entry.class() == 0 { (index + 1).to_string() } else { String::new() };
+    let by_price_type = is_ranked_by_price_type(app);
+    if by_price_type {
+        headings.insert(2, ("price".to_owned(), Align::Left));
+    }
+    let cells = rows.iter().zip(places(app, &rows)).map(|(entry, (place, _))| {
+        let rank = if entry.class() == 0 { (place + 1).to_string() } else { String::new() };
+        let price = entry.pick().map_or("", |pick| price_type(&pick.scenario)).to_owned();
+        let price = Some(price).filter(|_| by_price_type);
         let value = |metric: &Metric| match entry.pick() {
             Some(pick) => Cell::figure(digits::shown(metric, &pick.scenario, &pick.estimate), pick.value(metric)),
             None => Cell::default(),
@@ -39,7 +46,7 @@ pub fn document(app: &App) -> Option<Document> {
             Outcome::Violates(_, condition) => format!("does not meet {condition}"),
             Outcome::Refused(why) => why.clone(),
         };
-        let first = [rank, entry.name.to_string()].into_iter().map(Cell::text);
+        let first = [rank, entry.name.to_string()].into_iter().chain(price).map(Cell::text);
         let figures = columns.iter().map(|metric| value(metric)).chain(interval.unwrap_or_default());
         let support = entry.pick().and_then(|pick| pick.evidence.as_ref());
         let near = support.and_then(|support| support.nearest.as_ref()).filter(|near| near.comparable);
@@ -52,6 +59,9 @@ pub fn document(app: &App) -> Option<Document> {
     });
     let table = Grid { head: headings, rows: cells.collect() };
     let title = format!("Race on {}: {}", app.now.setup.workload, question(app));
-    let blocks = vec![Block::Heading(1, title.clone()), Block::Table(table.clone())];
+    let mut blocks = vec![Block::Heading(1, title.clone())];
+    let prices = mixed_prices(rows.iter().filter_map(|entry| Some(&entry.pick()?.scenario)));
+    blocks.extend(prices.filter(|_| by_price_type).map(|note| Block::Text(format!("Ranked for each type: {note}."))));
+    blocks.push(Block::Table(table.clone()));
     Some(Document { title, blocks, rows: table })
 }

@@ -37,6 +37,7 @@ use atlas_assistant::{Known, Question, parse};
 use atlas_config::Target;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::search::methodology::{price_type, prices_prevent_ranking};
 
 /// The view.
 pub(super) static SPEC: Spec = Spec {
@@ -125,14 +126,39 @@ pub fn objective(app: &App) -> &'static Metric {
     question(app).objective.unwrap_or(atlas_assistant::Objective::Cheapest).metric(app.answer.mode())
 }
 
-/// Returns the entries, best first.
+/// Returns the entries, best first. If prices prevent a common ranking, entries with prices of the same type are together.
 #[must_use]
 pub fn ranked(app: &App) -> Vec<&Entry> {
     let metric = objective(app);
     let mut all: Vec<&Entry> = app.race.entries.iter().collect();
     all.sort_by(|a, b| a.rank(metric).total_cmp(&b.rank(metric)).then_with(|| a.name.cmp(&b.name)));
+    if is_ranked_by_price_type(app) {
+        let basis = |entry: &Entry| entry.pick().and_then(|pick| pick.scenario.price_basis());
+        all.sort_by_key(|entry| (basis(entry).is_none(), basis(entry)));
+    }
     all.sort_by_key(|entry| entry.class());
     all
+}
+
+/// Whether the best layouts are ranked for each type of price separately, because the objective is a cost at prices of
+/// different types.
+#[must_use]
+pub(super) fn is_ranked_by_price_type(app: &App) -> bool {
+    let best = app.race.entries.iter().filter_map(|entry| match &entry.outcome {
+        Outcome::Best(pick) => Some(&pick.scenario),
+        _ => None,
+    });
+    prices_prevent_ranking(objective(app), best)
+}
+
+/// Returns the place of each row among those it is ranked with, counted from 0, and how many of those are tied for the
+/// first place.
+fn places(app: &App, rows: &[&Entry]) -> Vec<(usize, usize)> {
+    let metric = objective(app);
+    let by_price = is_ranked_by_price_type(app);
+    let price = |entry: &Entry| entry.pick().filter(|_| by_price).map(|pick| price_type(&pick.scenario));
+    let groups = rows.chunk_by(|a, b| a.class() == b.class() && price(a) == price(b));
+    groups.flat_map(|group| (0..group.len()).map(move |at| (at, entry::tied_rows(group, metric)))).collect()
 }
 
 /// Returns the entry under the cursor.

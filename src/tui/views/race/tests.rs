@@ -215,6 +215,22 @@ fn target_without_a_price_is_refused_in_the_race_with_the_reason() {
 }
 
 #[test]
+fn race_ranks_prices_of_different_types_separately() {
+    let mut hands = serving("h100-sxm-8, h800-sxm-8");
+    let rows = ranked(&hands.app);
+    assert!(rows.iter().all(|row| matches!(row.outcome, Outcome::Best(_))), "{rows:?}");
+    assert_eq!(super::places(&hands.app, &rows), [(0, 1), (0, 1)]);
+    assert!(hands.text().contains("ranked for each price type"), "{}", hands.text());
+    assert!(!hands.text().contains("1┌"), "{}", hands.text());
+    let document = super::export::document(&hands.app).unwrap();
+    assert_eq!(document.rows.head[2].0, "price");
+    assert!(document.blocks.iter().any(|block| format!("{block:?}").contains("set price_basis")), "{document:?}");
+    hands.keys(":price_basis=on-demand<Enter>1c").work();
+    assert!(!super::is_ranked_by_price_type(&hands.app));
+    assert!(!hands.text().contains("price type"), "{}", hands.text());
+}
+
+#[test]
 fn race_shows_every_target_name_and_the_selected_one_at_every_size() {
     let mut hands = serving("h100, h200, b200, mi300x");
     hands.keys("j");

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use ratatui::layout::Rect;
 
-use super::entry::{margin, tied};
+use super::entry::{margin, tied_rows};
 use super::layout::{brief, layout};
-use super::{ChosenLayout, Entry, Outcome, Race, is_running, objective, question, ranked};
+use super::{
+    ChosenLayout, Entry, Outcome, Race, is_ranked_by_price_type, is_running, objective, places, question, ranked,
+};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::{Glyphs, Role};
@@ -14,7 +16,7 @@ use crate::tui::widgets::draw::{Canvas, middle, whole};
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, MetricId, Scale};
 use atlas_plan::search::Condition;
-use atlas_plan::search::methodology::{mixed_calibrations, mixed_prices};
+use atlas_plan::search::methodology::{mixed_calibrations, mixed_prices, price_type};
 use atlas_plan::search::optimize::HEADROOM;
 
 /// Lines above the rows: the constraint bar, the headings and their units.
@@ -40,6 +42,8 @@ const NARROW: f64 = 0.05;
 /// Marks a metric that barely meets its constraint, and the legend of the mark.
 const BARELY_MET_SIGN: &str = "!";
 const NEAR_BOUND_LEGEND: &str = "! within 5 % of a bound";
+/// Says why ranks begin anew for each type of price, and how to compare prices of one type.
+const RANKED_BY_PRICE_TYPE: &str = "ranked for each price type; choose one with price_basis";
 
 /// Returns the metrics shown in columns: the ranking metric, constrained metrics, and free memory.
 #[must_use]
@@ -163,6 +167,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = match app.queries.race.problem() {
         Some(trouble) => trouble.to_owned(),
         None if is_running(app) => format!("{done} of {all} searched"),
+        None if is_ranked_by_price_type(app) => RANKED_BY_PRICE_TYPE.to_owned(),
         None if !is_latency_bounded(app) => "no bound on TTFT; consider adding ttft<2s".to_owned(),
         None if question(app).hardware.is_empty() && app.now.marks.len() < 2 => {
             format!("{}; mark two or more to choose", counted(app, all))
@@ -193,11 +198,12 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let table = Table::of(app, inner, &rows);
     table.headings(canvas, inner.y + 1);
     let height = inner.height - HEADING;
-    let ties = tied_rows(&rows, table.metric);
-    for (line, (index, entry)) in (0..height).zip(rows.iter().enumerate().skip(app.view_scroll)) {
+    let places = places(app, &rows);
+    let shown = rows.iter().zip(places).enumerate().skip(app.view_scroll);
+    for (line, (index, (entry, (place, ties)))) in (0..height).zip(shown) {
         let y = inner.y + HEADING + line;
-        rank(&app.glyphs, canvas, (inner.x, y), index, entry, ties);
-        table.row(canvas, y, entry, index == 0);
+        rank(&app.glyphs, canvas, (inner.x, y), place, entry, ties);
+        table.row(canvas, y, entry, place == 0);
         if index == app.view_row {
             let width = table.columns.value + table.columns.objective - inner.x;
             canvas.tint(Rect::new(inner.x, y, width, 1), canvas.role(Role::Selection));
@@ -219,6 +225,8 @@ struct Table<'a> {
     /// Ends of the axis of the whiskers.
     span: Option<(f64, f64)>,
     layout_width: u16,
+    /// Whether the types of prices are shown before the layouts.
+    by_price_type: bool,
     /// First column to the right of the view.
     right: u16,
 }
@@ -234,19 +242,26 @@ impl<'a> Table<'a> {
         let layout_width = inner.right().saturating_sub(columns.layout);
         let layout_width = if layout_width < MIN_LAYOUT_WIDTH { 0 } else { layout_width };
         let (scale, span) = (scale_of(metric), span(rows, metric));
-        Table { app, columns, metric, scale, scales, span, layout_width, right: inner.right() }
+        let by_price_type = is_ranked_by_price_type(app);
+        Table { app, columns, metric, scale, scales, span, layout_width, by_price_type, right: inner.right() }
     }
 
     /// Draws the headings at `top`, and the units below them.
     fn headings(&self, canvas: &mut Canvas<'_>, top: u16) {
-        let Table { columns, metric, .. } = self;
+        let Table { app, columns, metric, .. } = self;
         let (heading_style, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
         canvas.text(columns.name, top, columns.value - columns.name, "target", heading_style);
         canvas.right(columns.value, top, columns.objective, heading(metric), heading_style);
-        canvas.right(columns.value, top + 1, columns.objective, self.scale.unit(), dim);
+        // The unit depends on the values, so that an empty column has none.
+        let unit = |metric: &Metric, scale: &Scale| {
+            let entries = app.race.entries.iter().filter_map(Entry::pick);
+            let known = entries.map(|pick| pick.value(metric)).any(f64::is_finite);
+            if known { scale.unit().to_owned() } else { String::new() }
+        };
+        canvas.right(columns.value, top + 1, columns.objective, &unit(metric, &self.scale), dim);
         for ((x, width, metric), scale) in columns.figures.iter().zip(&self.scales) {
             canvas.right(*x, top, width - 1, heading(metric), heading_style);
-            canvas.right(*x, top + 1, width - 1, scale.unit(), dim);
+            canvas.right(*x, top + 1, width - 1, &unit(metric, scale), dim);
         }
         let (whisker_x, whisker_width) = columns.whisker;
         if whisker_width > 0 {
@@ -260,10 +275,16 @@ impl<'a> Table<'a> {
             canvas.right(x, top, EVIDENCE, "evidence", heading_style);
             canvas.right(x, top + 1, EVIDENCE, "n, error", dim);
         }
-        canvas.text(columns.layout, top, self.layout_width, "layout", heading_style);
+        canvas.text(
+            columns.layout,
+            top,
+            self.layout_width,
+            if self.by_price_type { "price, layout" } else { "layout" },
+            heading_style,
+        );
     }
 
-    /// Draws a target at `y`. `first`: it ranks first.
+    /// Draws a target at `y`. `first`: it ranks first, among those with a price of the same type.
     fn row(&self, canvas: &mut Canvas<'_>, y: u16, entry: &Entry, first: bool) {
         let Table { app, columns, .. } = self;
         let name_style = canvas.role(if entry.class() == 2 { Role::Dim } else { Role::Text });
@@ -305,7 +326,9 @@ impl<'a> Table<'a> {
             canvas.right(x, y, EVIDENCE, &text, style);
         }
         let text_style = canvas.role(if missed { Role::Dim } else { Role::Text });
-        canvas.text(columns.layout, y, self.layout_width, &brief(pick), text_style);
+        let layout =
+            if self.by_price_type { format!("{}, {}", price_type(&pick.scenario), brief(pick)) } else { brief(pick) };
+        canvas.text(columns.layout, y, self.layout_width, &layout, text_style);
     }
 }
 
@@ -386,16 +409,6 @@ fn constraint_role(app: &App, pick: &ChosenLayout, metric: &Metric, missed: bool
         _ if missed => Role::Dim,
         _ => Role::Value,
     }
-}
-
-/// Number of rows, including the first, whose interval overlaps that of the first.
-fn tied_rows(rows: &[&Entry], metric: &Metric) -> usize {
-    let best = |entry: &&Entry| match &entry.outcome {
-        Outcome::Best(pick) => Some(pick.as_ref().clone()),
-        _ => None,
-    };
-    let Some(first) = rows.first().and_then(best) else { return 0 };
-    rows.iter().take_while(|entry| best(entry).is_some_and(|pick| tied(&first, &pick, metric))).count()
 }
 
 /// Draws the rank, and a bracket along the rows that are tied with the first.
@@ -481,7 +494,11 @@ pub fn info(app: &App) -> String {
                 }
             });
             let just = just.as_ref().map_or_else(String::new, |what| format!("; {BARELY_MET_SIGN} {what}"));
-            format!("{}: {}; {}{just}{evidence}", entry.name, layout(pick), of(pick))
+            let price = match is_ranked_by_price_type(app) {
+                true => format!(", {} price", price_type(&pick.scenario)),
+                false => String::new(),
+            };
+            format!("{}{price}: {}; {}{just}{evidence}", entry.name, layout(pick), of(pick))
         }
         Outcome::Violates(pick, condition) => {
             let nearest = match condition {

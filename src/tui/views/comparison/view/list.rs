@@ -2,7 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use super::{RATIO, column_ranks, compares, metric_index, metrics, number, ratio_style, ratio_text, scale, sign};
+use super::{
+    RATIO, base, column_ranks, compares, metric_index, metrics, number, ratio, ratio_style, ratio_text, scale, sign,
+};
 use crate::tui::app::App;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
@@ -109,7 +111,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
     let scales: Vec<Scale> = shown().map(|(_, (_, metric))| scale(&app.columns, metric)).collect();
     let ranks: Vec<Vec<Rank>> = shown().map(|(_, (_, metric))| column_ranks(app, metric)).collect();
     let reference = app.reference_column();
-    let base = all.get(here).and_then(|metric| app.columns.get(reference)?.1.value(metric));
+    let base = all.get(here).and_then(|metric| base(app, metric));
     let height = inner.height.saturating_sub(2);
     for (line, (index, (name, answer))) in (0..height).zip(app.columns.iter().enumerate().skip(app.view_scroll)) {
         let y = inner.y + 2 + line;
@@ -144,11 +146,9 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
             let text = scale.interval(low, high);
             canvas.right(inner.right() - RATIO - 2 - interval, y, interval, &text, dim);
         }
-        let base = base.filter(|base| *base != 0.0 && index != reference && compares(app, answer));
         if let (Some(metric), Some(base)) = (metric, base)
-            && let Some(value) = answer.value(metric)
+            && let Some(ratio) = ratio(app, metric, base, (index, answer))
         {
-            let ratio = value / base;
             // The intervals of tied values overlap, so it is uncertain which is better.
             let tied = here_slot.and_then(|slot| ranks.get(slot)?.get(index)) == Some(&Rank::Tied);
             let style = if tied { dim } else { ratio_style(canvas, metric.better, ratio) };

@@ -19,7 +19,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::estimate::standing::{Rank, ValueWithInterval, ranks, value_with_interval};
 use atlas_plan::estimate::{Direction, Metric, MetricId, Scale, Section};
-use atlas_plan::search::methodology::{mixed_calibrations, mixed_prices};
+use atlas_plan::search::methodology::{mixed_calibrations, mixed_prices, price_type, prices_prevent_ranking};
 
 /// Widths of a metric's name and of its unit.
 const LABEL: u16 = 25;
@@ -61,6 +61,31 @@ fn engine(app: &App) -> Option<Engine> {
 fn compares(app: &App, answer: &Answer) -> bool {
     let of = answer.scenario.as_ref().map(|scenario| scenario.engine);
     of.is_none() || of == engine(app)
+}
+
+/// Whether the columns cannot be ranked by a metric, because their prices are of different types.
+fn is_unranked(app: &App, metric: &Metric) -> bool {
+    prices_prevent_ranking(metric, app.columns.iter().filter_map(|(_, answer)| answer.scenario.as_ref()))
+}
+
+/// Returns the value of the reference to which the columns have ratios, and the type of its price if only columns with a
+/// price of the same type have one.
+fn base(app: &App, metric: &Metric) -> Option<(f64, Option<&'static str>)> {
+    let (_, reference) = app.columns.get(app.reference_column())?;
+    let price = is_unranked(app, metric).then(|| reference.scenario.as_ref().map(price_type)).flatten();
+    Some((reference.value(metric)?, price))
+}
+
+/// Returns the ratio of a column to the reference, if they are comparable.
+fn ratio(
+    app: &App,
+    metric: &Metric,
+    (base, price): (f64, Option<&'static str>),
+    (index, answer): (usize, &Answer),
+) -> Option<f64> {
+    let same_price = price.is_none() || answer.scenario.as_ref().map(price_type) == price;
+    let compared = base != 0.0 && index != app.reference_column() && compares(app, answer) && same_price;
+    answer.value(metric).filter(|_| compared).map(|value| value / base)
 }
 
 /// Returns the unit and the number of digits of a metric for all columns.
@@ -201,6 +226,9 @@ fn column_ranks_in(app: &App, metric: &Metric) -> Vec<Rank> {
         let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
         (answer.fits() && compares(app, answer)).then(|| value_with_interval(metric, scenario, estimate)).flatten()
     };
+    if is_unranked(app, metric) {
+        return vec![Rank::Unmarked; app.columns.len()];
+    }
     let figures: Vec<_> = app.columns.iter().map(|(_, answer)| figure(answer)).collect();
     let mut all = ranks(&figures, metric.better);
     // If the best value is displayed with the same three digits as another, both are tied.
@@ -262,7 +290,8 @@ pub fn info(app: &App) -> String {
         ""
     };
     let scenarios = app.columns.iter().filter_map(|(_, answer)| answer.scenario.as_ref());
-    let prices = if mixed_prices(scenarios).is_some() { "; $: price types differ, see price_basis" } else { "" };
+    let prices =
+        if mixed_prices(scenarios).is_some() { "; $ not ranked: price types differ, set price_basis" } else { "" };
     let estimates = app.columns.iter().filter_map(|(name, answer)| Some((&**name, answer.outcome.as_ref().ok()?)));
     let calibrated = if mixed_calibrations(estimates).is_some() { "; not all are calibrated" } else { "" };
     let marks =
@@ -344,7 +373,7 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                     canvas.right(inner.x + LABEL - UNIT, y, UNIT, scale.unit(), dim);
                 }
                 let standing = column_ranks(app, metric);
-                let base = app.columns.get(reference).and_then(|(_, answer)| answer.value(metric));
+                let base = base(app, metric);
                 let most = app.columns.iter().filter_map(|(_, answer)| answer.value(metric)).fold(0.0, f64::max);
                 let bar = bar_width(width);
                 for (slot, (index, (_, answer))) in slots() {
@@ -356,8 +385,8 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                         canvas.text(x + 2, y, bar - 2, &text, canvas.role(Role::Border));
                     }
                     let cell = Rect::new(x + bar, y, width - bar - 1, 1);
-                    let base = base.filter(|_| index != reference && compares(app, answer));
-                    value(canvas, cell, (metric, &scale), answer, base, sign(standing.get(index)));
+                    let ratio = base.and_then(|base| ratio(app, metric, base, (index, answer)));
+                    value(canvas, cell, (metric, &scale), answer, ratio, sign(standing.get(index)));
                 }
             }
         }
@@ -387,7 +416,7 @@ fn value(
     cell: Rect,
     (metric, scale): (&Metric, &Scale),
     answer: &Answer,
-    base: Option<f64>,
+    ratio: Option<f64>,
     sign: &str,
 ) {
     // Narrow columns show ratios with one digit less.
@@ -404,7 +433,7 @@ fn value(
         () => Role::Dim,
     });
     number(canvas, Rect { width: room, ..cell }, &scale.show(value), style, sign);
-    if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
+    if let Some(ratio) = ratio {
         let text = ratio_text(ratio, ratio_width);
         // The intervals of tied values overlap, so it is uncertain which is better.
         let style = if sign == TIED { canvas.role(Role::Dim) } else { ratio_style(canvas, metric.better, ratio) };
@@ -442,6 +471,33 @@ fn ratio_style(canvas: &Canvas<'_>, better: Direction, ratio: f64) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::testing::TestApp;
+    use atlas_document::Sources;
+
+    #[test]
+    fn comparison_does_not_rank_prices_of_different_types() {
+        let mut hands = TestApp::of(&Sources::built_in());
+        hands.keys(":serve 70b<Enter>").work();
+        hands.keys(&format!("{}", 'C'));
+        let app = &hands.app;
+        assert_eq!(app.view, View::Compare);
+        let cost = MetricId::DollarPer1mTokens.metric();
+        assert!(column_ranks(app, cost).iter().all(|rank| *rank == Rank::Unmarked));
+        assert!(column_ranks(app, MetricId::TokensPerSec.metric()).iter().any(|rank| *rank != Rank::Unmarked));
+        let types = |with_ratio: bool| {
+            let base = base(app, cost).filter(|(value, _)| *value > 0.0);
+            let columns = app.columns.iter().enumerate();
+            let shown = columns.filter(|(index, (_, answer))| {
+                let ratio = base.and_then(|base| ratio(app, cost, base, (*index, answer)));
+                *index != app.reference_column() && answer.value(cost).is_some() && ratio.is_some() == with_ratio
+            });
+            let types = shown.filter_map(|(_, (_, answer))| answer.scenario.as_ref().map(price_type));
+            types.collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(types(true).len(), 1, "only prices of the reference's type");
+        assert!(!types(false).is_empty() && types(false).is_disjoint(&types(true)), "{:?}", types(false));
+        assert!(info(app).contains("set price_basis"), "{}", info(app));
+    }
 
     #[test]
     fn ratio_text_fits_its_column_for_any_value() {
