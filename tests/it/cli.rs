@@ -119,6 +119,35 @@ fn the_predecessor_commands_work_and_agree() {
 }
 
 #[test]
+fn unknown_prices_are_null_and_empty() {
+    let dir = temp();
+    let run = |format: &str, more: &[&str]| {
+        let args = ["run", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve", "--set", "price_basis=spot"];
+        stdout(&atlas(dir.path(), &args).args(["--format", format]).args(more).assert().code(0))
+    };
+    let json: Value = serde_json::from_str(&run("json", &["--out", "out"])).unwrap();
+    assert!(json["dollar_per_1k_tokens"].is_null() && json["dollar_per_1k_tokens_all_nodes"].is_null(), "{json}");
+    assert!(json["record"]["tokens_per_sec"].as_f64().unwrap() > 0.0);
+    let csv = run("csv", &[]);
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    for name in ["dollar_per_1k_tokens_parity", "dollar_per_1k_tokens", "dollar_per_1m_tokens", "usd_per_hour"] {
+        assert_eq!(lines[1][lines[0].iter().position(|head| *head == name).unwrap()], "", "{name}");
+    }
+    // Saved records are read, those with `null` and older ones with 0.
+    std::fs::create_dir_all(dir.path().join("records")).unwrap();
+    for (name, cost) in [("a.json", json!(null)), ("b.json", json!(0.0)), ("c.json", json!(0.01))] {
+        let record = Value::Object(json.as_object().unwrap().clone().into_iter().collect());
+        let mut record = record;
+        record["dollar_per_1k_tokens"] = cost;
+        std::fs::write(dir.path().join("records").join(name), record.to_string()).unwrap();
+    }
+    let args = ["report", "--records", "records", "--format", "json"];
+    let summary: Value = serde_json::from_str(&stdout(&atlas(dir.path(), &args).assert().code(0))).unwrap();
+    assert_eq!(summary["rows"][0]["runs"], 3);
+    assert_eq!(summary["rows"][0]["dollar_per_1k_tokens_mean"], 0.01);
+}
+
+#[test]
 fn json_yaml_and_csv_output_contain_the_same_record() {
     let dir = temp();
     let run = |format: &str| {

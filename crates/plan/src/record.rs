@@ -7,7 +7,7 @@ use serde::ser::SerializeMap as _;
 
 use crate::engine::answer::corrected::{CorrectedMetric, corrected_metrics};
 use crate::estimate::standing::is_available;
-use crate::estimate::{Detail, Estimate, Figures, Latency, METRICS};
+use crate::estimate::{Detail, Estimate, Figures, Latency, METRICS, MetricId};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use atlas_config::Workload;
@@ -29,7 +29,8 @@ pub struct Record<'a> {
     pub knobs: Knobs<'a>,
     /// The estimate.
     pub record: Body<'a>,
-    /// USD per 1000 tokens as the predecessor system counts: one node's cost over the tokens of all nodes.
+    /// USD per 1000 tokens as the predecessor system counts, one node's cost over the tokens of all nodes, if a price is
+    /// known.
     pub dollar_per_1k_tokens: Option<f64>,
     /// USD per 1000 tokens with the cost of all nodes.
     pub dollar_per_1k_tokens_all_nodes: Option<f64>,
@@ -350,6 +351,7 @@ impl<'a> Record<'a> {
         overrides: &crate::knob::Overrides,
         estimate: &'a Estimate,
     ) -> Record<'a> {
+        let priced = estimate.has_figures() && !MetricId::DollarPer1kTokens.metric().lacks_price(scenario);
         Record {
             ts: now(),
             target,
@@ -357,8 +359,8 @@ impl<'a> Record<'a> {
             track,
             knobs: Knobs::of(scenario),
             record: Body::of(estimate, workload),
-            dollar_per_1k_tokens: estimate.has_figures().then_some(estimate.cost.usd_per_1k_tokens_parity),
-            dollar_per_1k_tokens_all_nodes: estimate.has_figures().then_some(estimate.cost.usd_per_1k_tokens),
+            dollar_per_1k_tokens: priced.then_some(estimate.cost.usd_per_1k_tokens_parity),
+            dollar_per_1k_tokens_all_nodes: priced.then_some(estimate.cost.usd_per_1k_tokens),
             label,
             engine: scenario.engine.name(),
             seed: scenario.seed,

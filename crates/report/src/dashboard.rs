@@ -198,6 +198,7 @@ impl Pair<'_> {
         };
         let line = |figure, dashboard, analytical| Line { figure, dashboard, analytical };
         let used = |scenario: &Scenario| input.devices() / scenario.accelerators();
+        let rent = |scenario: &Scenario| scenario.usd_node_hour().map(|usd| usd * scenario.num_nodes * used(scenario));
         vec![
             line("tokens/s", dashboard.tokens_per_sec, of(&|_, e| e.total.tokens_per_sec)),
             line("step time, ms", dashboard.step_ms(), of(&|_, e| e.total.step_time_ms).filter(|_| training)),
@@ -210,13 +211,11 @@ impl Pair<'_> {
                 of(&|_, e| e.detail.map_or(0.0, |detail| 100.0 * detail.memory.total() / detail.memory.capacity)),
             ),
             // The dashboard counts only the devices in use, and no energy.
-            line("$/h", dashboard.usd_per_hour, of(&|s, _| s.usd_node_hour().unwrap_or(0.0) * s.num_nodes * used(s))),
+            line("$/h", dashboard.usd_per_hour, other.and_then(|(s, _)| rent(s))),
             line(
                 "$/1M tokens",
                 dashboard.usd_per_million,
-                of(&|s, e| {
-                    s.usd_node_hour().unwrap_or(0.0) * s.num_nodes * used(s) / (e.total.tokens_per_sec * 3600.0) * 1e6
-                }),
+                other.and_then(|(s, e)| Some(rent(s)? / (e.total.tokens_per_sec * 3600.0) * 1e6)),
             ),
         ]
     }

@@ -25,8 +25,8 @@ pub struct Entry {
     pub tokens_per_sec: f64,
     /// Power of one node, W.
     pub node_power_w: f64,
-    /// USD per 1000 tokens, as the record states it.
-    pub dollar_per_1k_tokens: f64,
+    /// USD per 1000 tokens, as the record states it; `None` if no price was known.
+    pub dollar_per_1k_tokens: Option<f64>,
 }
 
 impl Entry {
@@ -136,7 +136,12 @@ fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Ent
     let target = fields.required_text("target");
     let workload = fields.required_text("workload");
     let track = fields.text("track");
-    let dollar_per_1k_tokens = fields.required_number("dollar_per_1k_tokens", Bounds::POSITIVE);
+    // An unknown cost is `null`, in older records 0.
+    let unknown = node.get("dollar_per_1k_tokens").is_some_and(Node::is_null);
+    let dollar_per_1k_tokens = match unknown {
+        true => Some(0.0),
+        false => fields.required_number("dollar_per_1k_tokens", Bounds::POSITIVE),
+    };
     let figures = |fields: &mut Fields<'_>| {
         fields.all();
         let tokens = fields.required_number("tokens_per_sec", Bounds::POSITIVE);
@@ -154,7 +159,7 @@ fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Ent
         track: track.unwrap_or_else(|| "parity".to_owned()),
         tokens_per_sec: tokens_per_sec?,
         node_power_w: node_power_w?,
-        dollar_per_1k_tokens: dollar_per_1k_tokens?,
+        dollar_per_1k_tokens: Some(dollar_per_1k_tokens?).filter(|usd| *usd > 0.0),
     })
 }
 

@@ -23,8 +23,8 @@ pub struct Row {
     pub tokens_per_sec_mean: f64,
     /// Mean tokens/s per watt of one node, six decimals.
     pub perf_per_watt_mean: f64,
-    /// Mean USD per 1000 tokens as the records state them, four decimals.
-    pub dollar_per_1k_tokens_mean: f64,
+    /// Mean USD per 1000 tokens of the records that state them, four decimals; `None` if none does.
+    pub dollar_per_1k_tokens_mean: Option<f64>,
 }
 
 /// All rows, in order of the first record of each.
@@ -130,7 +130,7 @@ impl Row {
             self.runs.to_string(),
             self.tokens_per_sec_mean.to_string(),
             self.perf_per_watt_mean.to_string(),
-            self.dollar_per_1k_tokens_mean.to_string(),
+            csv::optional(self.dollar_per_1k_tokens_mean),
         ]
     }
 }
@@ -142,20 +142,23 @@ fn row(group: &[&Entry]) -> Option<Row> {
         workload: first.workload.clone(),
         track: first.track.clone(),
         runs: group.len(),
-        tokens_per_sec_mean: mean(group, 2, |entry| entry.tokens_per_sec),
-        perf_per_watt_mean: mean(group, 6, Entry::tokens_per_sec_per_watt),
+        tokens_per_sec_mean: mean(group, 2, |entry| Some(entry.tokens_per_sec))?,
+        perf_per_watt_mean: mean(group, 6, |entry| Some(entry.tokens_per_sec_per_watt()))?,
         dollar_per_1k_tokens_mean: mean(group, 4, |entry| entry.dollar_per_1k_tokens),
     })
 }
 
-fn mean(group: &[&Entry], places: usize, figure: impl Fn(&Entry) -> f64) -> f64 {
-    let mean = group.iter().map(|entry| figure(entry)).sum::<f64>() / group.len() as f64;
+/// Mean of the known values; `None` if no value is known.
+fn mean(group: &[&Entry], places: usize, figure: impl Fn(&Entry) -> Option<f64>) -> Option<f64> {
+    let known = || group.iter().filter_map(|entry| figure(entry));
+    let mean = Some(known().sum::<f64>() / known().count() as f64).filter(|mean| !mean.is_nan())?;
     // Formatting rounds the exact value, ties to even, as Python's `round` does.
-    format!("{mean:.places$}").parse().unwrap_or(mean)
+    Some(format!("{mean:.places$}").parse().unwrap_or(mean))
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn entry(track: &str, tokens_per_sec: f64) -> Entry {
@@ -165,7 +168,7 @@ mod tests {
             track: track.into(),
             tokens_per_sec,
             node_power_w: 1000.0,
-            dollar_per_1k_tokens: 0.012_345,
+            dollar_per_1k_tokens: Some(0.012_345),
         }
     }
 
@@ -179,5 +182,17 @@ mod tests {
         let markdown = summary.markdown();
         assert!(markdown.contains("| T\\|x | w | best | 1 | 3 | 0.003 | 0.0123 |\n| T\\|x | w | parity | 2 |"));
         assert!(Summary::of(&[]).rows.is_empty());
+    }
+
+    #[test]
+    fn unknown_costs_are_no_part_of_the_mean() {
+        let unknown = Entry { dollar_per_1k_tokens: None, ..entry("parity", 2.0) };
+        let mean = |entries: &[Entry]| Summary::of(entries).rows.first().unwrap().dollar_per_1k_tokens_mean;
+        assert_eq!(mean(&[entry("parity", 1.0), unknown.clone()]), Some(0.0123));
+        assert_eq!(mean(std::slice::from_ref(&unknown)), None);
+        let csv = Summary::of(std::slice::from_ref(&unknown)).csv();
+        assert!(csv.ends_with(",0.002,\n"), "{csv}");
+        let json = Summary::of(&[unknown]).write(Format::Json).unwrap();
+        assert!(json.contains("\"dollar_per_1k_tokens_mean\": null"), "{json}");
     }
 }

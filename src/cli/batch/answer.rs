@@ -14,7 +14,7 @@ use atlas_document::{Diagnostics, Node};
 use atlas_evidence::support::{self, Support};
 use atlas_plan::engine::estimate_into;
 use atlas_plan::engine::notes::notes;
-use atlas_plan::estimate::Estimate;
+use atlas_plan::estimate::{Estimate, MetricId};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::record::{Body, Knobs, Metrics};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -48,7 +48,8 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     knobs: Option<Knobs<'a>>,
     record: Body<'a>,
-    dollar_per_1k_tokens: f64,
+    /// `null` if no price is known.
+    dollar_per_1k_tokens: Option<f64>,
     metrics: Metrics<'a>,
     /// Measured rows near the scenario. Absent unless requested, `null` if no row is near.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,11 +85,12 @@ impl<'a> Answer<'a> {
         parts: &'a Parts,
         evidence: bool,
     ) -> Answer<'a> {
+        let priced = !MetricId::DollarPer1kTokens.metric().lacks_price(scenario);
         Answer {
             id,
             knobs,
             record: Body::of(estimate, &parts.workload),
-            dollar_per_1k_tokens: estimate.cost.usd_per_1k_tokens_parity,
+            dollar_per_1k_tokens: priced.then_some(estimate.cost.usd_per_1k_tokens_parity),
             metrics: Metrics { estimate, scenario },
             evidence: evidence.then(|| support::throughput(parts, scenario)),
             notes: evidence.then(|| notes(scenario, estimate)),
