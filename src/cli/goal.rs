@@ -27,22 +27,22 @@ pub struct Goal {
     #[arg(long = "where", value_name = "CONDITION")]
     pub conditions: Vec<String>,
     /// Maximum mean time to first token, ms, or none [default: the workload's, else 2000 for serving under load]
-    #[arg(long, value_name = "MS")]
+    #[arg(long, allow_negative_numbers = true, value_name = "MS")]
     pub ttft: Option<String>,
     /// Maximum mean time per output token, ms, or none [default: the workload's, else 50 for serving under load]
-    #[arg(long, value_name = "MS")]
+    #[arg(long, allow_negative_numbers = true, value_name = "MS")]
     pub tpot: Option<String>,
     /// Minimum share of memory to keep free, such as 10%, or none [default: 5%]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, allow_negative_numbers = true, value_name = "SHARE")]
     pub headroom: Option<String>,
     /// Maximum cost of all nodes, USD per hour
-    #[arg(long, value_name = "USD")]
+    #[arg(long, allow_negative_numbers = true, value_name = "USD")]
     pub budget_per_hour: Option<String>,
     /// Maximum cost per million tokens, USD
-    #[arg(long, value_name = "USD")]
+    #[arg(long, allow_negative_numbers = true, value_name = "USD")]
     pub budget_per_1m: Option<String>,
     /// Maximum power of all nodes, W
-    #[arg(long, value_name = "W")]
+    #[arg(long, allow_negative_numbers = true, value_name = "W")]
     pub power_cap: Option<String>,
     /// Allow layouts that leave accelerators idle
     #[arg(long)]
@@ -124,6 +124,9 @@ impl Goal {
         let mut problems = Vec::new();
         for (flag, text) in flags.chain(conditions_of_flags) {
             match Condition::parse(&text) {
+                Ok(Condition::Figure(_, _, bound)) if bound < 0.0 && flag != "--where" => {
+                    problems.push(format!("{flag}: found {bound}, expected a number from 0"));
+                }
                 Ok(condition) => conditions.push(condition),
                 Err(error) => problems.push(format!("{flag}: {error}")),
             }

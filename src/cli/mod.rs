@@ -58,7 +58,7 @@ pub mod validate_measured;
 pub mod watch;
 pub mod watching;
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -205,10 +205,14 @@ pub fn main() -> ExitCode {
     let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // clap also reports help and version as errors. Printing fails only if the pipe is closed, which is
-            // ignored.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            // clap also reports help and version as errors.
+            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            return match printed {
+                // A closed pipe is ignored: its reader has seen enough.
+                Err(problem) if code == 0 && problem.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+                _ => ExitCode::from(code),
+            };
         }
     };
     match dispatch(cli) {
@@ -248,6 +252,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
             return tui::run(root, &globals);
         }
         pick::check_given_files(&globals)?;
+        tui::check_theme(&root, &globals)?;
         return compare::without_terminal(&globals, root.workload.as_deref(), terminal);
     };
     if !matches!(command, Command::Tui(_)) {

@@ -9,6 +9,8 @@ use super::import;
 use super::output::Charset;
 use crate::demo::View;
 use crate::tui::Options;
+use crate::theme::Themes;
+use crate::theme::color::ColorDepth;
 use crate::tui::session::SessionMode;
 use crate::tui::session::store::session_name;
 
@@ -114,6 +116,17 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 pub fn play(demo: Option<String>, auto: Option<Duration>, out: PathBuf, globals: &Globals) -> color_eyre::Result<()> {
     let args = Args { screen: globals.screen.clone(), out: Some(out), ..Args::default() };
     crate::tui::run(Options { demo, demo_auto: auto, keep: SessionMode::Nothing, ..options(args, globals) })
+}
+
+/// Rejects an unknown theme where nothing is drawn.
+pub fn check_theme(args: &Args, globals: &Globals) -> Result<(), Failure> {
+    let Some(name) = &args.screen.theme else { return Ok(()) };
+    let (themes, _) = Themes::load(globals.sources().config_dir.as_deref(), ColorDepth::TrueColor);
+    let known: Vec<&str> = themes.iter().map(|theme| theme.name()).collect();
+    if known.contains(&name.as_str()) {
+        return Ok(());
+    }
+    Err(Failure::usage([format!("unknown theme `{name}`; known themes: {}", known.join(", "))]))
 }
 
 /// Start parameters of the TUI.

@@ -148,6 +148,35 @@ fn unknown_prices_are_null_and_empty() {
 }
 
 #[test]
+fn negative_bounds_are_refused_with_the_range() {
+    let dir = temp();
+    for flag in ["--ttft", "--tpot", "--budget-per-hour"] {
+        let args = ["optimize", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve", flag, "-5"];
+        let refused = stderr(&atlas(dir.path(), &args).assert().code(2));
+        assert!(refused.contains(&format!("{flag}: found -5, expected a number from 0")), "{refused}");
+    }
+}
+
+#[test]
+fn unknown_themes_are_refused_without_a_terminal() {
+    let dir = temp();
+    let refused = stderr(&atlas(dir.path(), &["--theme", "nope"]).assert().code(2));
+    assert!(refused.contains("unknown theme `nope`; known themes: "), "{refused}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_printed_is_a_failure() {
+    let dir = temp();
+    for args in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(crate::common::program::driven());
+        let status = command.args(args).current_dir(dir.path()).stdout(full).status().unwrap();
+        assert_eq!(status.code(), Some(1), "{args:?}");
+    }
+}
+
+#[test]
 fn json_yaml_and_csv_output_contain_the_same_record() {
     let dir = temp();
     let run = |format: &str| {
