@@ -388,6 +388,19 @@ fn reload_keeps_selection_overrides_marks_and_baseline() {
     std::fs::write(&targets, shipped).unwrap();
     reload(&mut h);
     assert_eq!(h.metric("usd_per_hour"), before);
+    // Nothing is kept of a file that was deleted before a directory took its place.
+    let status = |h: &Harness| h.app.status.as_ref().unwrap().text.clone();
+    std::fs::remove_file(&targets).unwrap();
+    reload(&mut h);
+    std::fs::create_dir(&targets).unwrap();
+    reload(&mut h);
+    assert!(!status(&h).contains("Keeping the last valid content"), "{}", status(&h));
+    // Valid files without the target do not fix everything.
+    std::fs::remove_dir(&targets).unwrap();
+    std::fs::write(&targets, shipped.replace("GROQ_LPU_NODE", "OTHER")).unwrap();
+    reload(&mut h);
+    assert!(h.app.answer.outcome.is_err());
+    assert!(!status(&h).contains("All errors fixed"), "{}", status(&h));
 }
 
 #[test]

@@ -77,10 +77,16 @@ pub(in crate::tui) fn reloaded(
             let first =
                 first.map_or_else(String::new, |problem| format!("{}: {}", problem.location(), problem.message));
             let summary = app.problems.summary();
-            fail(app, format!("{first}. Keeping the last valid content; press ! for details ({summary})."))
+            let kept = if app.answer.outcome.is_ok() { "Keeping the last valid content; press" } else { "Press" };
+            fail(app, format!("{first}. {kept} ! for details ({summary})."))
         }
         (1.., 0) => {
             app.status = None;
+            // The files are valid, but do not have what the scenario needs.
+            if let Err(missing) = &app.answer.outcome {
+                let missing = missing.clone();
+                return fail(app, missing);
+            }
             note(app, "All errors fixed", effects);
         }
         _ if !changed.is_empty() => {
