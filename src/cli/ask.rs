@@ -20,7 +20,7 @@ use atlas_report::to_json;
 #[command(after_long_help = after_help())]
 pub struct Args {
     /// The question
-    #[arg(value_name = "QUESTION", required = true)]
+    #[arg(value_name = "QUESTION", required = true, allow_negative_numbers = true)]
     pub question: Vec<String>,
     /// Target, unless the question names one [default: the first]
     #[arg(long, value_name = "NAME")]
@@ -47,6 +47,9 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
+
+/// Labels an answer whose search was interrupted.
+const INTERRUPTED: &str = "interrupted: the answer covers only what was computed so far";
 
 fn after_help() -> String {
     let examples: Vec<String> = EXAMPLES.iter().map(|example| format!("  atlas ask \"{example}\"")).collect();
@@ -82,13 +85,16 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         Refusal::Unknown { .. } | Refusal::Subject { .. } => Failure::usage([refusal.to_string()]).into(),
         other => color_eyre::eyre::eyre!(other),
     });
-    let reply: offline::Reply = reply?;
+    let mut reply: offline::Reply = reply?;
+    if gauge.cancelled() {
+        reply.answer.insert(0, offline::Block::Text(INTERRUPTED.to_owned()));
+    }
     match args.format {
         Format::Table => output::print(&globals.charset().write(&reply.text(output::width())))?,
         Format::Json => output::print(&to_json(&reply)?)?,
     }
     if gauge.cancelled() {
-        output::write_stderr("interrupted: the answer covers only what was computed so far");
+        output::write_stderr(INTERRUPTED);
         return Err(Failure::Reported.into());
     }
     Ok(())

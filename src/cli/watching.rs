@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::output::write_stderr;
+use atlas_core::units;
 use atlas_plan::search::Gauge;
 use atlas_plan::simulation;
 
@@ -22,6 +24,12 @@ pub trait Cancelable: Sync {
     /// Template of the progress bar, in the syntax of indicatif.
     fn template(&self, what: &str) -> String {
         format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}, {{per_sec}}, {{eta}} left")
+    }
+
+    /// Progress as a line, where a bar cannot be drawn.
+    fn line(&self, what: &str) -> String {
+        let (done, total) = self.progress();
+        format!("{} of {} {what}", units::si(done as f64), units::si(total as f64))
     }
 }
 
@@ -47,12 +55,18 @@ impl Cancelable for simulation::RunsProgress {
     fn template(&self, what: &str) -> String {
         format!("{{bar:30}} {{percent}} % {what}, {{eta}} left")
     }
+
+    fn line(&self, what: &str) -> String {
+        format!("{:.0} % {what}", 100.0 * self.share())
+    }
 }
 
 /// Exit code after Ctrl-C, following the convention of shells.
 const INTERRUPTED: i32 = 130;
 /// Maximum interval between progress updates.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(20);
+/// Interval between lines of progress, if stderr is not a terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// State of the signal handlers.
 struct Signals {
@@ -124,6 +138,7 @@ fn show(gauge: &impl Cancelable, patience: Duration, what: &str, stop: &AtomicBo
     let on_terminal = io::stderr().is_terminal();
     let mut bar: Option<ProgressBar> = None;
     let mut cancelled = false;
+    let mut next_line = LINE_INTERVAL;
     while !over.load(Relaxed) {
         if stop.load(Relaxed) {
             gauge.cancel();
@@ -137,7 +152,12 @@ fn show(gauge: &impl Cancelable, patience: Duration, what: &str, stop: &AtomicBo
             bar = Some(made.with_elapsed(began.elapsed()));
         }
         if let Some(bar) = &bar {
+            // A computation of several searches does not know the total in advance.
+            bar.set_length(total);
             bar.set_position(done);
+        } else if !on_terminal && total > 0 && began.elapsed() > next_line {
+            next_line += LINE_INTERVAL;
+            write_stderr(&gauge.line(what));
         }
         std::thread::sleep(UPDATE_INTERVAL.min(Duration::from_millis(5).max(began.elapsed() / 10)));
     }
