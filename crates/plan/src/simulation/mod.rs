@@ -9,6 +9,7 @@
 //! * [`plan`] – from a scenario to a plan
 //! * [`part`] – runs that other machines compute
 //! * [`training`], [`serving`] – a single run and its measurements
+//! * [`metric`] – metrics of a run
 //! * [`bottleneck`] – bottlenecks, by the predecessor's thresholds
 //! * [`goodput`] – failures and checkpoints over weeks
 //! * [`scale`] – strong and weak scaling
@@ -21,6 +22,7 @@ pub mod config;
 mod fields;
 pub mod goodput;
 pub mod jobs;
+pub mod metric;
 pub mod options;
 pub mod part;
 pub mod plan;
@@ -35,6 +37,7 @@ pub mod words;
 
 use atlas_sim::kernel::{Interval, Progress, Tally};
 use bottleneck::Bottleneck;
+pub use metric::{MetricRuns, SimulationMetric, Unit};
 pub use options::Options;
 pub use plan::Plan;
 pub use progress::RunsProgress;
@@ -46,34 +49,6 @@ const UNCALIBRATED: &str = "the calibration of this target is not applied to sim
 
 /// Confidence level of all intervals.
 pub const CONFIDENCE_LEVEL: f64 = 0.95;
-
-/// Description of a metric of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct FigureSpec {
-    /// Name in data.
-    pub name: &'static str,
-    /// Label in the user interface.
-    pub label: &'static str,
-    /// Unit.
-    pub unit: &'static str,
-}
-
-/// Metric with its values in all runs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Figure {
-    /// Description of the metric.
-    pub spec: FigureSpec,
-    /// Values by run, in the order of the seeds.
-    pub runs: Vec<f64>,
-}
-
-impl Figure {
-    /// Mean over the runs and half-width of its confidence interval.
-    #[must_use]
-    pub fn interval(&self) -> Interval {
-        interval(self.runs.iter().copied())
-    }
-}
 
 fn interval(values: impl Iterator<Item = f64>) -> Interval {
     let mut tally = Tally::default();
@@ -94,7 +69,7 @@ pub enum Measured {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Metrics over all completed runs.
-    pub figures: Vec<Figure>,
+    pub metrics: Vec<MetricRuns>,
     /// Measurements of the first run.
     pub first: Measured,
     /// Possible bottlenecks of the first run; see [`bottleneck::of`].
@@ -106,17 +81,17 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A metric by name; `None` if this kind of simulation does not have it.
+    /// A metric; `None` if this kind of simulation does not have it.
     #[must_use]
-    pub fn figure(&self, name: &str) -> Option<&Figure> {
-        self.figures.iter().find(|figure| figure.spec.name == name)
+    pub fn metric(&self, metric: SimulationMetric) -> Option<&MetricRuns> {
+        self.metrics.iter().find(|found| found.metric == metric)
     }
 
     /// Mean tokens per second over all runs: of a serving simulation without its ends.
     #[must_use]
     pub fn tokens_per_sec(&self) -> Option<f64> {
-        let figure = self.figure("steady_tokens_per_sec").or_else(|| self.figure("tokens_per_sec"))?;
-        Some(figure.interval().mean)
+        let steady = self.metric(SimulationMetric::SteadyTokensPerSec);
+        Some(steady.or_else(|| self.metric(SimulationMetric::TokensPerSec))?.interval().mean)
     }
 }
 
@@ -137,7 +112,7 @@ impl Cost {
     #[must_use]
     pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Cost> {
         // With autoscaling, only the replicas that run are paid for.
-        let running = match (&plan.work, outcome.figure("replicas")) {
+        let running = match (&plan.work, outcome.metric(SimulationMetric::Replicas)) {
             (plan::Work::Serving(work), Some(replicas)) => replicas.interval().mean / work.held,
             _ => 1.0,
         };
@@ -165,7 +140,7 @@ impl<T: std::fmt::Display> From<Vec<T>> for Problems {
 
 /// Result of one run of a plan.
 struct Run {
-    figures: Vec<(FigureSpec, f64)>,
+    metrics: Vec<(SimulationMetric, f64)>,
     /// Only for the first run, since the records of thousands of runs would exhaust the memory.
     measured: Option<Measured>,
     events: u64,
@@ -186,8 +161,8 @@ pub fn run(plan: &Plan, gauge: &RunsProgress) -> Result<Outcome, Problems> {
     else {
         return Err(Problems(vec!["interrupted before the first run".to_owned()]));
     };
-    let mut figures: Vec<Figure> =
-        first.figures.iter().map(|(spec, value)| Figure { spec: *spec, runs: vec![*value] }).collect();
+    let mut metrics: Vec<MetricRuns> =
+        first.metrics.iter().map(|(metric, value)| MetricRuns { metric: *metric, runs: vec![*value] }).collect();
     let mut cancelled = first.cancelled || gauge.cancelled();
     let mut events = first.events;
     for run in runs {
@@ -195,13 +170,13 @@ pub fn run(plan: &Plan, gauge: &RunsProgress) -> Result<Outcome, Problems> {
         cancelled |= run.cancelled;
         // Canceled runs are not part of the sample.
         if !run.cancelled {
-            for (figure, (_, value)) in figures.iter_mut().zip(&run.figures) {
-                figure.runs.push(*value);
+            for (metric, (_, value)) in metrics.iter_mut().zip(&run.metrics) {
+                metric.runs.push(*value);
             }
         }
     }
     let bottlenecks = bottleneck::of(&measured);
-    Ok(Outcome { figures, first: measured, bottlenecks, events, cancelled })
+    Ok(Outcome { metrics, first: measured, bottlenecks, events, cancelled })
 }
 
 fn one(plan: &Plan, number: u32, progress: &Progress) -> Result<Run, Problems> {
@@ -215,7 +190,7 @@ fn one(plan: &Plan, number: u32, progress: &Progress) -> Result<Run, Problems> {
 /// Difference of a metric between two results (`other` minus `one`), paired by run. Both use the same seeds, so common
 /// random variation cancels out. `None` if the metric is missing or the numbers of runs differ.
 #[must_use]
-pub fn difference(one: &Outcome, other: &Outcome, name: &str) -> Option<Interval> {
-    let (a, b) = (one.figure(name)?, other.figure(name)?);
+pub fn difference(one: &Outcome, other: &Outcome, metric: SimulationMetric) -> Option<Interval> {
+    let (a, b) = (one.metric(metric)?, other.metric(metric)?);
     (a.runs.len() == b.runs.len()).then(|| interval(a.runs.iter().zip(&b.runs).map(|(a, b)| b - a)))
 }

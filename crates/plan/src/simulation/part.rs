@@ -43,7 +43,7 @@ pub fn figures(plan: &Plan, numbers: Range<u32>, gauge: &RunsProgress) -> Result
         let number = numbers.start + index;
         let run = one(plan, number, progress)?;
         let whole = !run.cancelled;
-        let figures = run.figures.into_iter().map(|(_, value)| value).collect();
+        let figures = run.metrics.into_iter().map(|(_, value)| value).collect();
         Ok(whole.then_some(RunFigures { number, events: run.events, figures }))
     });
     let runs = runs.into_iter().collect::<Result<Option<Vec<RunFigures>>, Problems>>()?;
@@ -57,15 +57,15 @@ impl Outcome {
     ///
     /// If the run has another number of metrics, or is not the next one.
     pub fn add(&mut self, run: &RunFigures) -> Result<(), Problems> {
-        let next = self.figures.first().map_or(0, |figure| figure.runs.len());
-        if run.number as usize != next || run.figures.len() != self.figures.len() {
-            let (found, expected) = (run.figures.len(), self.figures.len());
+        let next = self.metrics.first().map_or(0, |metric| metric.runs.len());
+        if run.number as usize != next || run.figures.len() != self.metrics.len() {
+            let (found, expected) = (run.figures.len(), self.metrics.len());
             let what = format!("run {} with {found} figures, expected run {next} with {expected}", run.number);
             return Err(Problems(vec![what]));
         }
         self.events += run.events;
-        for (figure, value) in self.figures.iter_mut().zip(&run.figures) {
-            figure.runs.push(*value);
+        for (metric, value) in self.metrics.iter_mut().zip(&run.figures) {
+            metric.runs.push(*value);
         }
         Ok(())
     }
@@ -96,7 +96,7 @@ mod tests {
             }
         }
         assert_eq!(joined, whole);
-        let spread = &whole.figures[0].runs;
+        let spread = &whole.metrics[0].runs;
         assert!(spread.iter().any(|value| *value != spread[0]), "the runs draw different numbers");
         let again = figures(&plan, 1..2, &gauge).unwrap();
         assert!(joined.add(&again[0]).is_err(), "a run counts once");

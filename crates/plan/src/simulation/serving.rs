@@ -1,6 +1,6 @@
 //! A single run of a deployment under load, and its measurements.
 
-use super::{FigureSpec, Problems, Run};
+use super::{Problems, Run, SimulationMetric};
 use atlas_perf::serving::step::StepTime;
 use atlas_perf::serving::{Load, ServingInput, estimate};
 use atlas_sim::kernel::Progress;
@@ -65,10 +65,10 @@ impl Measured {
 
 pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> Result<Run, Problems> {
     let output = serving::simulate(&work.input, seed, progress)?;
-    let figures = figures(&output, &work.input);
+    let metrics = metrics(&output, &work.input);
     let (events, cancelled) = (output.events, output.cancelled);
     let measured = first.then(|| super::Measured::Serving(Box::new(measure(&work.input, output))));
-    Ok(Run { figures, measured, events, cancelled })
+    Ok(Run { metrics, measured, events, cancelled })
 }
 
 fn steady(o: &Output) -> f64 {
@@ -80,38 +80,38 @@ fn tokens_per_output(system: &ServingInput) -> f64 {
     if system.counts_prompts() { system.isl } else { 1.0 }
 }
 
-fn figures(o: &Output, input: &Input) -> Vec<(FigureSpec, f64)> {
-    let spec = |name, label, unit| FigureSpec { name, label, unit };
+fn metrics(o: &Output, input: &Input) -> Vec<(SimulationMetric, f64)> {
+    use SimulationMetric as M;
     let each = tokens_per_output(&input.system);
     let total = if input.system.counts_prompts() { each * o.output_tokens_per_sec } else { o.total_tokens_per_sec };
     let mut all = vec![
-        (spec("tokens_per_sec", "tokens/s", "tok/s"), each * o.output_tokens_per_sec),
-        (spec("steady_tokens_per_sec", "while requests arrive", "tok/s"), each * steady(o)),
-        (spec("total_tokens_per_sec", "with prompts", "tok/s"), total),
-        (spec("requests_per_sec", "requests/s", "1/s"), o.requests_per_sec),
-        (spec("ttft_p50_ms", "TTFT p50", "ms"), 1e3 * o.ttft.p50),
-        (spec("ttft_p90_ms", "TTFT p90", "ms"), 1e3 * o.ttft.p90),
-        (spec("ttft_p99_ms", "TTFT p99", "ms"), 1e3 * o.ttft.p99),
-        (spec("tpot_p50_ms", "TPOT p50", "ms"), 1e3 * o.tpot.p50),
-        (spec("tpot_p90_ms", "TPOT p90", "ms"), 1e3 * o.tpot.p90),
-        (spec("tpot_p99_ms", "TPOT p99", "ms"), 1e3 * o.tpot.p99),
-        (spec("itl_p99_ms", "ITL p99", "ms"), 1e3 * o.itl.p99),
-        (spec("e2e_p50_ms", "E2E p50", "ms"), 1e3 * o.e2e.p50),
-        (spec("e2e_p90_ms", "E2E p90", "ms"), 1e3 * o.e2e.p90),
-        (spec("e2e_p99_ms", "E2E p99", "ms"), 1e3 * o.e2e.p99),
-        (spec("waiting", "requests waiting", ""), o.waiting),
-        (spec("running", "requests running", ""), o.running),
-        (spec("busy", "replicas stepping", ""), o.busy),
-        (spec("kv", "KV blocks in use", ""), o.kv_share),
-        (spec("prefix_hit", "prompt tokens cached", ""), o.prefix_hit),
+        (M::TokensPerSec, each * o.output_tokens_per_sec),
+        (M::SteadyTokensPerSec, each * steady(o)),
+        (M::TotalTokensPerSec, total),
+        (M::RequestsPerSec, o.requests_per_sec),
+        (M::TtftP50, 1e3 * o.ttft.p50),
+        (M::TtftP90, 1e3 * o.ttft.p90),
+        (M::TtftP99, 1e3 * o.ttft.p99),
+        (M::TpotP50, 1e3 * o.tpot.p50),
+        (M::TpotP90, 1e3 * o.tpot.p90),
+        (M::TpotP99, 1e3 * o.tpot.p99),
+        (M::ItlP99, 1e3 * o.itl.p99),
+        (M::E2eP50, 1e3 * o.e2e.p50),
+        (M::E2eP90, 1e3 * o.e2e.p90),
+        (M::E2eP99, 1e3 * o.e2e.p99),
+        (M::Waiting, o.waiting),
+        (M::Running, o.running),
+        (M::ReplicasBusy, o.busy),
+        (M::KvBlocks, o.kv_share),
+        (M::PrefixHit, o.prefix_hit),
     ];
     if input.autoscaling.is_some() {
-        all.push((spec("replicas", "replicas", ""), o.replicas));
-        all.push((spec("max_replicas", "most replicas", ""), o.max_replicas));
+        all.push((M::Replicas, o.replicas));
+        all.push((M::MaxReplicas, o.max_replicas));
     }
     if input.slo != Slo::default() {
-        all.push((spec("goodput", "goodput", "1/s"), o.goodput));
-        all.push((spec("good_share", "requests within limits", ""), o.slo_share));
+        all.push((M::Goodput, o.goodput));
+        all.push((M::GoodShare, o.slo_share));
     }
     all
 }

@@ -4,7 +4,7 @@ use crate::estimate::{Breakdown, MemoryPart, TimePart};
 use std::ops::Range;
 
 use super::words::Window;
-use super::{FigureSpec, Problems, Run};
+use super::{Problems, Run, SimulationMetric};
 use atlas_perf::training::memory::MemoryBreakdown;
 use atlas_perf::training::{TimeBreakdown, TrainingInput, estimate};
 use atlas_sim::kernel::Progress;
@@ -156,7 +156,7 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
         });
     }
     let output = training::simulate(&input, seed, progress)?;
-    let figures = figures(work, &output);
+    let metrics = metrics(work, &output);
     let (events, cancelled) = (output.events, output.cancelled);
     // Without a completed step there is nothing to break down, and the comparison would delay cancellation.
     let measured = match first && !(cancelled && output.steps.is_empty()) {
@@ -167,7 +167,7 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
         }
         false => None,
     };
-    Ok(Run { figures, measured, events, cancelled })
+    Ok(Run { metrics, measured, events, cancelled })
 }
 
 /// Steps that overlap a window; the first step if there are none.
@@ -185,18 +185,15 @@ fn seen(steps: &[f64], window: &Window) -> Range<u32> {
 }
 
 /// Metrics of every run.
-fn figures(work: &Work, output: &Output) -> Vec<(FigureSpec, f64)> {
-    let spec = |name, label, unit| FigureSpec { name, label, unit };
+fn metrics(work: &Work, output: &Output) -> Vec<(SimulationMetric, f64)> {
+    use SimulationMetric as M;
     let s = &work.input.system;
     vec![
-        (spec("step_time_ms", "step time", "ms"), 1e3 * output.step.mean),
-        (spec("step_time_p99_ms", "step time p99", "ms"), 1e3 * output.step.p99),
-        (spec("tokens_per_sec", "tokens/s", "tok/s"), output.tokens_per_second),
-        (
-            spec("tokens_per_sec_per_accel", "tokens/s per accelerator", "tok/s"),
-            output.tokens_per_second / s.accelerators.max(1.0),
-        ),
-        (spec("busy", "stages computing", ""), output.busy),
+        (M::StepTime, 1e3 * output.step.mean),
+        (M::StepTimeP99, 1e3 * output.step.p99),
+        (M::TokensPerSec, output.tokens_per_second),
+        (M::TokensPerSecPerAccelerator, output.tokens_per_second / s.accelerators.max(1.0)),
+        (M::StagesBusy, output.busy),
     ]
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::csv;
 use atlas_core::sort;
-use atlas_plan::simulation::{CONFIDENCE_LEVEL, Cost, Measured, Outcome, Plan, serving, training};
+use atlas_plan::simulation::{CONFIDENCE_LEVEL, Cost, Measured, MetricRuns, Outcome, Plan, serving, training};
 use atlas_sim::kernel::Quantiles;
 
 /// A run as a document: a summary under the predecessor simulator's names, metrics with their intervals, and the
@@ -32,7 +32,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     set("cancelled", json!(outcome.cancelled));
     if outcome.cancelled {
         // A canceled simulation reports the first run as far as it got, and of the others only the complete ones.
-        let runs = outcome.figures.first().map_or(0, |figure| figure.runs.len());
+        let runs = outcome.metrics.first().map_or(0, |metric| metric.runs.len());
         set("partial", json!({"runs_described": runs, "runs": plan.replications}));
     }
     match &outcome.first {
@@ -57,18 +57,18 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
 
 /// All metrics: mean, half width of the confidence interval (null for a single run), and the values of all runs.
 fn figures(outcome: &Outcome) -> Value {
-    let one = |figure: &atlas_plan::simulation::Figure| {
-        let interval = figure.interval();
+    let one = |found: &MetricRuns| {
+        let interval = found.interval();
         let value = json!({
             "mean": interval.mean,
             "half_width": interval.half_width,
             "level": CONFIDENCE_LEVEL,
-            "unit": figure.spec.unit,
-            "runs": figure.runs,
+            "unit": found.metric.unit().name(),
+            "runs": found.runs,
         });
-        (figure.spec.name.to_owned(), value)
+        (found.metric.name().to_owned(), value)
     };
-    Value::Object(sort::collect_unsorted(outcome.figures.iter().map(one)))
+    Value::Object(sort::collect_unsorted(outcome.metrics.iter().map(one)))
 }
 
 fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Option<Value>) {
@@ -242,11 +242,12 @@ pub fn requests_csv(measured: &Measured) -> Option<String> {
 pub fn figures_csv<'a>(answers: impl Iterator<Item = (&'a Plan, &'a Outcome)>) -> String {
     let mut out = csv::line(["name", "figure", "unit", "mean", "half_width", "runs"]);
     for (plan, outcome) in answers {
-        for figure in &outcome.figures {
-            let interval = figure.interval();
+        for found in &outcome.metrics {
+            let interval = found.interval();
             let half = if interval.half_width.is_finite() { interval.half_width.to_string() } else { String::new() };
-            let (mean, runs) = (interval.mean.to_string(), figure.runs.len().to_string());
-            out += &csv::line([&plan.name, figure.spec.name, figure.spec.unit, &mean, &half, &runs]);
+            let (mean, runs) = (interval.mean.to_string(), found.runs.len().to_string());
+            let metric = found.metric;
+            out += &csv::line([&plan.name, metric.name(), metric.unit().name(), &mean, &half, &runs]);
         }
         for (name, usd) in Cost::of(plan, outcome).into_iter().flat_map(|cost| {
             [("usd_per_hour", cost.usd_per_hour), ("usd_per_million_tokens", cost.usd_per_million_tokens)]

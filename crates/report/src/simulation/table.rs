@@ -3,7 +3,7 @@
 use crate::table::{Align, Table, left, right, wrap};
 use atlas_core::units;
 use atlas_plan::simulation::bottleneck::Bottleneck;
-use atlas_plan::simulation::{Cost, Figure, Measured, Outcome, Plan, difference, serving, training};
+use atlas_plan::simulation::{Cost, Measured, MetricRuns, Outcome, Plan, Unit, difference, serving, training};
 use atlas_sim::kernel::Interval;
 
 /// Renders one run in full.
@@ -45,11 +45,11 @@ pub fn comparison(answers: &[(Plan, Outcome)], width: usize) -> String {
         let columns = std::iter::once((String::new(), Align::Left))
             .chain(others.iter().map(|(plan, _)| right(plan.name.clone())));
         let mut table = Table::new(columns);
-        for figure in &base.figures {
+        for metric in base.metrics.iter().map(|found| found.metric) {
             let cells = others.iter().map(|(_, other)| {
-                difference(base, other, figure.spec.name).map_or_else(String::new, |interval| signed(&interval, figure))
+                difference(base, other, metric).map_or_else(String::new, |interval| signed(&interval, metric.unit()))
             });
-            table.row(std::iter::once(figure.spec.label.to_owned()).chain(cells));
+            table.row(std::iter::once(metric.label().to_owned()).chain(cells));
         }
         out += &table.render();
     }
@@ -66,23 +66,20 @@ pub fn comparison(answers: &[(Plan, Outcome)], width: usize) -> String {
 }
 
 fn figures(answers: &[(&Plan, &Outcome)]) -> String {
-    let several = answers.iter().any(|(_, outcome)| outcome.figures.iter().any(|figure| figure.runs.len() > 1));
+    let several = answers.iter().any(|(_, outcome)| outcome.metrics.iter().any(|metric| metric.runs.len() > 1));
     let head = |name: &str, runs: usize| {
         if several { format!("{name} ({runs} runs, 95 %)") } else { name.replace("mean", "simulated") }
     };
     let columns = std::iter::once((String::new(), Align::Left)).chain(answers.iter().map(|(plan, outcome)| {
-        let runs = outcome.figures.first().map_or(0, |figure| figure.runs.len());
+        let runs = outcome.metrics.first().map_or(0, |metric| metric.runs.len());
         let name = if answers.len() > 1 { plan.name.as_str() } else { "mean" };
         (head(name, runs), Align::Right)
     }));
     let mut table = Table::new(columns);
     let Some((_, first)) = answers.first() else { return String::new() };
-    for figure in &first.figures {
-        let cells = answers.iter().map(|(_, outcome)| {
-            let same = outcome.figures.iter().find(|other| other.spec.name == figure.spec.name);
-            same.map_or_else(String::new, format_figure)
-        });
-        table.row(std::iter::once(figure.spec.label.to_owned()).chain(cells));
+    for metric in first.metrics.iter().map(|found| found.metric) {
+        let cells = answers.iter().map(|(_, outcome)| outcome.metric(metric).map_or_else(String::new, format_metric));
+        table.row(std::iter::once(metric.label().to_owned()).chain(cells));
     }
     let costs: Vec<Option<Cost>> = answers.iter().map(|(plan, outcome)| Cost::of(plan, outcome)).collect();
     let mut row = |name: &str, get: fn(&Cost) -> Option<f64>| {
@@ -99,38 +96,27 @@ fn figures(answers: &[(&Plan, &Outcome)]) -> String {
 }
 
 /// Formats a metric with its confidence interval, if there are several runs.
-fn format_figure(figure: &Figure) -> String {
-    let Interval { mean, half_width } = figure.interval();
-    let value = described(mean, figure.spec.unit, is_share(figure));
-    if half_width.is_finite() {
-        format!("{value} ± {}", described(half_width, figure.spec.unit, is_share(figure)))
-    } else {
-        value
-    }
+fn format_metric(found: &MetricRuns) -> String {
+    let (Interval { mean, half_width }, unit) = (found.interval(), found.metric.unit());
+    with_half_width(described(mean, unit), half_width, unit)
 }
 
-fn signed(interval: &Interval, figure: &Figure) -> String {
-    let share = is_share(figure);
+fn signed(interval: &Interval, unit: Unit) -> String {
     let sign = if interval.mean >= 0.0 { "+" } else { "−" };
-    let value = format!("{sign}{}", described(interval.mean.abs(), figure.spec.unit, share));
-    if interval.half_width.is_finite() {
-        format!("{value} ± {}", described(interval.half_width, figure.spec.unit, share))
-    } else {
-        value
-    }
+    with_half_width(format!("{sign}{}", described(interval.mean.abs(), unit)), interval.half_width, unit)
 }
 
-fn is_share(figure: &Figure) -> bool {
-    matches!(figure.spec.name, "busy" | "kv" | "good_share")
+fn with_half_width(value: String, half_width: f64, unit: Unit) -> String {
+    if half_width.is_finite() { format!("{value} ± {}", described(half_width, unit)) } else { value }
 }
 
-fn described(value: f64, unit: &str, share: bool) -> String {
+fn described(value: f64, unit: Unit) -> String {
     match unit {
-        "ms" => units::duration_ms(value),
-        "" if share => units::percent(value),
-        "" => units::significant(value, 4),
-        "1/s" => format!("{}/s", units::significant(value, 4)),
-        unit => units::with_unit(&units::si(value), unit),
+        Unit::Milliseconds => units::duration_ms(value),
+        Unit::Share => units::percent(value),
+        Unit::Number => units::significant(value, 4),
+        Unit::PerSecond => format!("{}/s", units::significant(value, 4)),
+        Unit::TokensPerSecond => units::with_unit(&units::si(value), unit.name()),
     }
 }
 
