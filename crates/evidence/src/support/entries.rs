@@ -32,7 +32,7 @@ pub fn csv() -> Result<String, ValidateError> {
             if catalog.model(row.text("model")).is_err() {
                 // For a model defined in the row, the name used by its source.
                 let names = [row.text("model_name"), row.text("model")];
-                key.name_model(names.into_iter().find(|name| !name.is_empty()).unwrap_or_default());
+                key.set_model(names.into_iter().find(|name| !name.is_empty()).unwrap_or_default());
             }
             for verdict in verdicts {
                 let values = [verdict.measured, verdict.predicted, verdict.lower, verdict.upper];

@@ -29,9 +29,32 @@ pub enum DistanceRule {
     Doubling(f64),
 }
 
+/// Identifier of a field, in the order of [`FIELDS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "`FIELDS` describes each")]
+pub enum FieldId {
+    Accelerator,
+    Generation,
+    Vendor,
+    Model,
+    Mixture,
+    TotalParameters,
+    ActiveParameters,
+    Software,
+    Release,
+    Format,
+    Accelerators,
+    Prompt,
+    Generate,
+    Load,
+    InFlight,
+}
+
 /// A field by which scenarios are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Field {
+    /// Identifier.
+    pub id: FieldId,
     /// Name, which is also a column of `workload/measurements/evidence.csv`.
     pub name: &'static str,
     /// Its contribution to the distance.
@@ -40,27 +63,28 @@ pub struct Field {
     pub help: &'static str,
 }
 
-const fn field(name: &'static str, points: DistanceRule, help: &'static str) -> Field {
-    Field { name, points, help }
+const fn field(id: FieldId, name: &'static str, points: DistanceRule, help: &'static str) -> Field {
+    Field { id, name, points, help }
 }
 
 /// All fields, in the order of [`Key::values`].
 pub const FIELDS: [Field; 15] = [
-    field("accelerator", Differs(0.5), "product, by its name in the catalog"),
-    field("generation", Differs(1.5), "architecture of the accelerator"),
-    field("vendor", Differs(2.0), "vendor of the accelerator"),
-    field("model", Differs(0.25), "model, by its name in the catalog"),
-    field("mixture", Differs(2.0), "mixture of experts, or dense"),
-    field("total_b", Doubling(0.25), "parameters, billions"),
-    field("active_b", Doubling(0.75), "active parameters per token, billions"),
-    field("software", Differs(1.0), "family of the software"),
-    field("release", Differs(0.25), "release of the software"),
-    field("format", Differs(1.0), "number format of the weights"),
-    field("accelerators", Doubling(0.5), "accelerators of the run"),
-    field("prompt", Doubling(0.5), "prompt length; in training the sequence length, tokens"),
-    field("generate", Doubling(0.5), "output length, tokens; 0 in training"),
-    field("load", Differs(1.0), "kind of load: closed loop, open loop, burst, static batch, ..."),
+    field(FieldId::Accelerator, "accelerator", Differs(0.5), "product, by its name in the catalog"),
+    field(FieldId::Generation, "generation", Differs(1.5), "architecture of the accelerator"),
+    field(FieldId::Vendor, "vendor", Differs(2.0), "vendor of the accelerator"),
+    field(FieldId::Model, "model", Differs(0.25), "model, by its name in the catalog"),
+    field(FieldId::Mixture, "mixture", Differs(2.0), "mixture of experts, or dense"),
+    field(FieldId::TotalParameters, "total_b", Doubling(0.25), "parameters, billions"),
+    field(FieldId::ActiveParameters, "active_b", Doubling(0.75), "active parameters per token, billions"),
+    field(FieldId::Software, "software", Differs(1.0), "family of the software"),
+    field(FieldId::Release, "release", Differs(0.25), "release of the software"),
+    field(FieldId::Format, "format", Differs(1.0), "number format of the weights"),
+    field(FieldId::Accelerators, "accelerators", Doubling(0.5), "accelerators of the run"),
+    field(FieldId::Prompt, "prompt", Doubling(0.5), "prompt length; in training the sequence length, tokens"),
+    field(FieldId::Generate, "generate", Doubling(0.5), "output length, tokens; 0 in training"),
+    field(FieldId::Load, "load", Differs(1.0), "kind of load: closed loop, open loop, burst, static batch, ..."),
     field(
+        FieldId::InFlight,
         "in_flight",
         Doubling(0.5),
         "sequences in flight, or requests/s of an open loop; in training the global batch",
@@ -168,22 +192,16 @@ impl Key {
     }
 
     /// Replaces the name of the model.
-    pub(super) fn name_model(&mut self, name: &str) {
-        for (field, value) in FIELDS.iter().zip(&mut self.values) {
-            if field.name == "model" {
-                *value = Value::Word(name.to_owned());
-            }
+    pub(super) fn set_model(&mut self, name: &str) {
+        if let Some(value) = self.values.get_mut(FieldId::Model as usize) {
+            *value = Value::Word(name.to_owned());
         }
     }
 
     /// Returns the value of a field as a cell of the index.
     #[must_use]
-    pub fn cell(&self, name: &str) -> String {
-        FIELDS
-            .iter()
-            .zip(&self.values)
-            .find(|(field, _)| field.name == name)
-            .map_or_else(String::new, |(_, v)| v.cell())
+    pub fn cell(&self, field: FieldId) -> String {
+        self.values.get(field as usize).map_or_else(String::new, Value::cell)
     }
 }
 
@@ -203,6 +221,13 @@ fn load_size(load: Load) -> (&'static str, Option<f64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn identifiers_are_positions_of_fields() {
+        for (position, field) in FIELDS.iter().enumerate() {
+            assert_eq!(field.id as usize, position, "{}", field.name);
+        }
+    }
 
     #[test]
     fn distance_grows_with_each_doubling_and_ignores_blanks() {

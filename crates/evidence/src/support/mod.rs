@@ -18,7 +18,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 use serde::{Serialize, Serializer};
 
 pub use entries::csv;
-pub use key::{COMPARABLE, DistanceRule, FIELDS, Field, Key};
+pub use key::{COMPARABLE, DistanceRule, FIELDS, Field, FieldId, Key};
 
 use crate::validate::accuracy::Figure;
 use crate::validate::case::{Metric, regime};
@@ -254,6 +254,10 @@ impl<'k> Search<'k> {
         pairs.reduce(|nearest, other| if other.1 < nearest.1 { other } else { nearest })
     }
 
+    fn column(&self, field: FieldId) -> Option<&'static Column> {
+        self.index.column(FIELDS.get(field as usize)?.name)
+    }
+
     fn support(&self, figure: Figure) -> Option<Support> {
         let column = |name: &str| self.index.column(name);
         let metric = Metric::ALL.into_iter().find(|metric| Figure::of(*metric) == figure)?;
@@ -261,15 +265,16 @@ impl<'k> Search<'k> {
         let (figures, sources) = (column("figure")?, column("source")?);
         let wanted = figures.values.iter().position(|value| *value == figure.name());
         let rows = wanted.and_then(|wanted| rows_of_figures(self.index).get(wanted)).map_or(&[][..], Vec::as_slice);
-        let common = |name: &'static str, value: String| {
-            let code = column(name)?.values.iter().position(|known| *known == value);
-            Some(Common { column: column(name)?, code, value, tally: Tally::new(sources) })
+        let common = |column: &'static Column, value: String| {
+            let code = column.values.iter().position(|known| *known == value);
+            Common { column, code, value, tally: Tally::new(sources) }
         };
+        let shared = |field: FieldId| Some(common(self.column(field)?, self.key.cell(field)));
         let mut common = [
-            common("accelerator", self.key.cell("accelerator"))?,
-            common("software", self.key.cell("software"))?,
-            common("format", self.key.cell("format"))?,
-            common("regime", regime)?,
+            shared(FieldId::Accelerator)?,
+            shared(FieldId::Software)?,
+            shared(FieldId::Format)?,
+            common(column("regime")?, regime),
         ];
         let mut all = Tally::new(sources);
         for row in rows.iter().map(|row| usize::from(*row)) {
@@ -303,18 +308,19 @@ impl<'k> Search<'k> {
             let points = points.get(column.code(row)).copied().filter(|points| *points > 0.0)?;
             Some(Difference { field: field.name, here: value.cell(), there: column.text(row), points })
         });
-        let (family, release) = (text("software"), text("release"));
+        let field = |id: FieldId| self.column(id).map_or("", |column| column.text(row));
+        let (family, release) = (field(FieldId::Software), field(FieldId::Release));
         Some(Nearest {
             id: RowId(row),
             source: text("source"),
             distance,
             comparable: distance <= COMPARABLE,
             differs: differs.collect(),
-            accelerator: text("accelerator"),
-            accelerators: text("accelerators"),
-            model: text("model"),
+            accelerator: field(FieldId::Accelerator),
+            accelerators: field(FieldId::Accelerators),
+            model: field(FieldId::Model),
             software: if release.is_empty() { family.to_owned() } else { format!("{family}@{release}") },
-            format: text("format"),
+            format: field(FieldId::Format),
             metric: text("metric"),
             measured,
             predicted,
