@@ -10,12 +10,14 @@ use std::{env, fs, io};
 mod digest;
 #[path = "build/evidence.rs"]
 mod evidence;
+#[path = "src/tag.rs"]
+mod tag;
 
 fn main() -> io::Result<()> {
     // Symbolic links to directories of the repository, which `cargo package` replaces by their targets.
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    for path in ["build.rs", "build"] {
+    for path in ["build.rs", "build", "src/tag.rs"] {
         println!("cargo::rerun-if-changed={path}");
     }
     let mut shipped = Vec::new();

@@ -11,6 +11,8 @@ use atlas_document::diagnostic::Diagnostics;
 use atlas_document::node::{Node, Value};
 use atlas_document::parse::parse;
 
+use crate::tag;
+
 /// Arena of strings, each stored once.
 #[derive(Default)]
 pub(crate) struct Arena {
@@ -89,27 +91,27 @@ impl Digest {
         self.whole(node.at.line.into());
         self.whole(node.at.column.into());
         match &node.value {
-            Value::Null => self.bytes.push(0),
-            Value::Bool(false) => self.bytes.push(1),
-            Value::Bool(true) => self.bytes.push(2),
+            Value::Null => self.bytes.push(tag::NULL),
+            Value::Bool(false) => self.bytes.push(tag::FALSE),
+            Value::Bool(true) => self.bytes.push(tag::TRUE),
             Value::Int(value) if *value >= 0 => {
-                self.bytes.push(3);
+                self.bytes.push(tag::NATURAL);
                 self.whole(value.unsigned_abs());
             }
             Value::Int(value) => {
-                self.bytes.push(8);
+                self.bytes.push(tag::NEGATIVE);
                 self.whole(value.unsigned_abs());
             }
             Value::Float(value) => {
-                self.bytes.push(4);
+                self.bytes.push(tag::FLOAT);
                 self.bytes.extend(value.to_le_bytes());
             }
             Value::Text(text) => {
-                self.bytes.push(5);
+                self.bytes.push(tag::TEXT);
                 self.text(arena, text);
             }
             Value::List(items) => {
-                self.bytes.push(6);
+                self.bytes.push(tag::LIST);
                 self.whole(items.len() as u128);
                 for item in items {
                     begins.push(self.bytes.len());
@@ -117,7 +119,7 @@ impl Digest {
                 }
             }
             Value::Map(entries) => {
-                self.bytes.push(if self.keys { 9 } else { 7 });
+                self.bytes.push(if self.keys { tag::PLACED_MAP } else { tag::MAP });
                 self.whole(entries.len() as u128);
                 for entry in entries {
                     self.text(arena, &entry.key);

@@ -23,6 +23,7 @@ pub mod part;
 pub mod price;
 pub mod shipped;
 pub mod software;
+mod tag;
 pub mod transformer;
 
 pub use accelerator::Accelerator;

@@ -12,6 +12,8 @@ use atlas_document::fingerprint::fingerprint;
 use atlas_document::node::{Entry, Node, Position, Value};
 use atlas_document::parse::parse;
 
+use crate::tag;
+
 include!(concat!(env!("OUT_DIR"), "/documents.rs"));
 
 /// The trees of all documents.
@@ -196,15 +198,15 @@ impl Cursor {
             return None;
         }
         let at = self.position()?;
-        let [tag] = self.read_bytes::<1>()?;
-        let value = match tag {
-            0 => Value::Null,
-            1 => Value::Bool(false),
-            2 => Value::Bool(true),
-            3 => Value::Int(i128::try_from(self.whole()?).ok()?),
-            4 => Value::Float(f64::from_le_bytes(self.read_bytes::<8>()?)),
-            5 => Value::Text(self.text()?.into()),
-            6 => {
+        let [kind] = self.read_bytes::<1>()?;
+        let value = match kind {
+            tag::NULL => Value::Null,
+            tag::FALSE => Value::Bool(false),
+            tag::TRUE => Value::Bool(true),
+            tag::NATURAL => Value::Int(i128::try_from(self.whole()?).ok()?),
+            tag::FLOAT => Value::Float(f64::from_le_bytes(self.read_bytes::<8>()?)),
+            tag::TEXT => Value::Text(self.text()?.into()),
+            tag::LIST => {
                 let count = self.whole()?;
                 let mut items = self.vec_for_nodes(count);
                 for _ in 0..count {
@@ -212,12 +214,12 @@ impl Cursor {
                 }
                 Value::List(items)
             }
-            8 => Value::Int(-i128::try_from(self.whole()?).ok()?),
-            7 | 9 => {
+            tag::NEGATIVE => Value::Int(-i128::try_from(self.whole()?).ok()?),
+            tag::MAP | tag::PLACED_MAP => {
                 let count = self.whole()?;
                 let mut entries = self.vec_for_nodes(count);
                 for _ in 0..count {
-                    entries.push(self.entry(depth, tag == 9)?);
+                    entries.push(self.entry(depth, kind == tag::PLACED_MAP)?);
                 }
                 Value::Map(entries)
             }
@@ -229,12 +231,12 @@ impl Cursor {
     /// Decodes the values of these keys in the mapping at the current position.
     fn values<const N: usize>(&mut self, keys: [&str; N], found: &mut [Option<Node>; N]) -> Option<()> {
         self.position()?;
-        let [tag] = self.read_bytes::<1>()?;
-        let count = if matches!(tag, 7 | 9) { self.whole()? } else { 0 };
+        let [kind] = self.read_bytes::<1>()?;
+        let count = if matches!(kind, tag::MAP | tag::PLACED_MAP) { self.whole()? } else { 0 };
         let mut left = N;
         for _ in 0..count {
             let key = self.text()?;
-            if tag == 9 {
+            if kind == tag::PLACED_MAP {
                 self.position()?;
             }
             match keys.iter().zip(found.iter_mut()).find(|(wanted, _)| **wanted == key) {
@@ -257,17 +259,17 @@ impl Cursor {
             return None;
         }
         self.position()?;
-        let [tag] = self.read_bytes::<1>()?;
-        match tag {
-            0..=2 => {}
-            3 | 8 => drop(self.whole()?),
-            4 => drop(self.read_bytes::<8>()?),
-            5 => drop(self.text()?),
-            6 => (0..self.whole()?).try_for_each(|_| self.skip_node(depth + 1))?,
-            7 | 9 => {
+        let [kind] = self.read_bytes::<1>()?;
+        match kind {
+            tag::NULL | tag::FALSE | tag::TRUE => {}
+            tag::NATURAL | tag::NEGATIVE => drop(self.whole()?),
+            tag::FLOAT => drop(self.read_bytes::<8>()?),
+            tag::TEXT => drop(self.text()?),
+            tag::LIST => (0..self.whole()?).try_for_each(|_| self.skip_node(depth + 1))?,
+            tag::MAP | tag::PLACED_MAP => {
                 for _ in 0..self.whole()? {
                     self.text()?;
-                    if tag == 9 {
+                    if kind == tag::PLACED_MAP {
                         self.position()?;
                     }
                     self.skip_node(depth + 1)?;
