@@ -17,6 +17,8 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+#[cfg(test)]
+mod fixtures;
 pub mod kernel;
 pub mod network;
 pub mod queueing;

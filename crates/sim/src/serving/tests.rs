@@ -13,7 +13,7 @@ use crate::kernel::Distribution;
 use crate::kernel::replication::replicate;
 use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
-use atlas_perf::arch::{Architecture, Attention, Linear, LinearKind, Window};
+use atlas_perf::arch::{Architecture, Linear, LinearKind, Window};
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::machine::Machine;
 use atlas_perf::serving::{

@@ -10,9 +10,10 @@ use super::costs::Costs;
 use super::program::{Lane, Port};
 use super::schedule::PassKind;
 use super::*;
+use crate::fixtures::LATENT_ATTENTION;
 use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Precision};
-use atlas_perf::arch::{Architecture, Attention};
+use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
 use atlas_perf::training::{
     ContextExchange, Offload, Recompute, Reshard, Schedule, Sharding, Software, TrainingInput, estimate,
@@ -69,18 +70,7 @@ fn steps_on_uniform_hardware_match_the_closed_form() {
         moe_ffn: Count::new(11008),
         ..Architecture::default()
     };
-    let latent = Architecture {
-        attention: Attention::Latent {
-            q_rank: Some(Count::new(1536)),
-            kv_rank: Count::new(512),
-            nope: Count::new(128),
-            rope: Count::new(64),
-            value: Count::new(128),
-            direct: false,
-            output: None,
-        },
-        ..Architecture::default()
-    };
+    let latent = Architecture { attention: LATENT_ATTENTION, ..Architecture::default() };
     let two = TrainingInput { tp: Count::new(2), dp: Count::new(4), sequence_parallel: true, ..base };
     let split = TrainingInput { context_exchange: ContextExchange::AllGather, ..two };
     let cases = [

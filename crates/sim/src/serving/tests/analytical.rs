@@ -1,6 +1,7 @@
 //! The simulation is close to the analytical engine when both describe the same system.
 
 use super::*;
+use crate::fixtures::LATENT_ATTENTION;
 
 /// With one request at a time there is no queueing, so both engines must agree.
 #[test]
@@ -379,16 +380,7 @@ fn a_backlog_that_fills_the_memory_matches_the_closed_form() {
 /// Chunks of latent attention expand the keys of earlier chunks and of the cached prefix again.
 #[test]
 fn chunks_of_latent_attention_match_the_closed_form() {
-    let latent = Attention::Latent {
-        q_rank: Some(Count::new(1536)),
-        kv_rank: Count::new(512),
-        nope: Count::new(128),
-        rope: Count::new(64),
-        value: Count::new(128),
-        direct: false,
-        output: None,
-    };
-    let arch = Architecture { attention: latent, heads: Count::new(128), ..llama_8b() };
+    let arch = Architecture { attention: LATENT_ATTENTION, heads: Count::new(128), ..llama_8b() };
     for expanded_prefix in [Count::ZERO, Count::new(8192)] {
         for (isl, prefix_hit) in [(2000.0, 0.9), (16_000.0, 0.0), (64_000.0, 0.0), (64_000.0, 0.5)] {
             let case = ServingInput { arch, isl, prefix_hit, expanded_prefix, osl: 50.0, ..closed(1.0) };
