@@ -8,9 +8,9 @@ use super::failure::Failure;
 use super::import;
 use super::output::Charset;
 use crate::demo::View;
-use crate::tui::Options;
 use crate::theme::Themes;
 use crate::theme::color::ColorDepth;
+use crate::tui::Options;
 use crate::tui::session::SessionMode;
 use crate::tui::session::store::session_name;
 

@@ -138,11 +138,11 @@ fn merge(answers: &mut [Answer], lines: &[u8]) -> Result<u64, String> {
 
 /// Progress: number of replications, and the first metric of the last plan that has several.
 fn progress_line(answers: &[Answer], done: u64, total: u64) -> String {
-    let figure = answers.iter().rev().filter_map(|answer| answer.outcome.figures.first());
-    let figure = figure.filter(|figure| figure.runs.len() > 1).map(|figure| {
-        let interval = figure.interval();
+    let first = answers.iter().rev().filter_map(|answer| answer.outcome.metrics.first());
+    let shown = first.filter(|found| found.runs.len() > 1).map(|found| {
+        let interval = found.interval();
         let (mean, half) = (units::si(interval.mean), units::si(interval.half_width));
-        format!("; {} {mean} ± {half} {}", figure.spec.label, figure.spec.unit)
+        format!("; {} {mean} ± {half} {}", found.metric.label(), found.metric.unit().name())
     });
-    format!("; {done} of {total} runs merged{}", figure.into_iter().next().unwrap_or_default())
+    format!("; {done} of {total} runs merged{}", shown.into_iter().next().unwrap_or_default())
 }
