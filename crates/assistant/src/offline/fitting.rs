@@ -1,6 +1,7 @@
 //! Whether a scenario can run, which changes make it run, and how many accelerators are needed.
 
-use atlas_core::units::BYTES_PER_GB;
+use atlas_core::sort;
+use atlas_core::units::{self, BYTES_PER_GB};
 use atlas_plan::advice::fit;
 use atlas_plan::engine::analytical_scenario;
 use atlas_plan::estimate::{Metric, MetricId};
@@ -10,6 +11,7 @@ use atlas_plan::search::optimize::MAX_CANDIDATES;
 use atlas_plan::search::{Condition, Gauge};
 
 use super::case::{Case, Context};
+use super::floor::{Unreachable, fewest_nodes};
 use super::rank::{BestCandidate, best, where_flags};
 use super::reply::ReplyKind;
 use super::subject::{ParsedQuestion, partial_node};
@@ -122,6 +124,48 @@ fn fits_on_part_of_node(
     Ok(reply)
 }
 
+/// Answers with the models of the catalog with the most parameters that fit with the current settings.
+pub(super) fn largest_model(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(ReplyKind::Fit);
+    let case = question.case(context, &mut reply)?;
+    reply.answer.retain(|block| !is_warning(block));
+    let known = context.library.catalog().models();
+    let mut models: Vec<(f64, &str)> = known.iter().map(|model| (model.parameters(), &*model.id)).collect();
+    sort::by(&mut models, |a, b| b.0.total_cmp(&a.0));
+    let workload = case.parts.workload.name.split(":model=").next().unwrap_or_default().to_owned();
+    let mut found: Vec<(f64, Case<'_>)> = Vec::new();
+    for (parameters, model) in models {
+        let name = format!("{workload}:model={model}");
+        let Ok(mut other) = Case::of(context, &case.parts.target.name, &name, case.overrides.clone()) else { continue };
+        other.adapt_to_target();
+        if other.trouble().is_none() && other.estimate.detail.is_some() {
+            found.push((parameters, other));
+        }
+        if found.len() == MAX_FIXES || gauge.cancelled() {
+            break;
+        }
+    }
+    let Some((_, largest)) = found.first() else {
+        return Err(Refusal::Nothing(format!("no model of the catalog fits on {}", case.parts.target.name)));
+    };
+    reply.about = Some(largest.about());
+    reply.push_text(format!(
+        "Models of the catalog with the most parameters that fit on {} with the settings of {workload}:",
+        case.parts.target.name
+    ));
+    let fill = MetricId::MemoryFill.metric();
+    let mut rows = Vec::new();
+    for (parameters, other) in &found {
+        other.figure(&mut reply, fill);
+        let model = other.parts.workload.model.as_deref().unwrap_or_default().to_owned();
+        rows.push(vec![model, units::si(*parameters), other.format_metric(fill)]);
+    }
+    reply.table(["model", "parameters", fill.label], rows);
+    suggest(&mut reply, largest, "this model");
+    reply.command(&["run"], largest.command_flags());
+    Ok(reply)
+}
+
 /// Answers with the smallest number of nodes on which a layout meets all constraints.
 pub(super) fn smallest_node_count(
     question: &ParsedQuestion,
@@ -148,13 +192,29 @@ pub(super) fn smallest_node_count(
         let found = best(&case, MetricId::Accelerators.metric(), &conditions, MAX_CANDIDATES, gauge)?;
         Ok((case, found))
     };
-    let (mut fails, mut nodes) = (0.0, 1.0);
+    let mut nodes = match fewest_nodes(&case, &conditions, MAX_NODES) {
+        Ok(nodes) => nodes,
+        Err(Unreachable { condition, reason }) => {
+            let name = &case.parts.target.name;
+            reply.push_text(format!("No layout meets {condition} on up to {MAX_NODES:.0} nodes of {name}: {reason}."));
+            case.figure(&mut reply, MetricId::Accelerators.metric());
+            bounds(&mut reply, &case, &conditions);
+            reply.command(&["run"], case.command_flags());
+            return Ok(reply);
+        }
+    };
+    let mut fails = nodes - 1.0;
     let mut found = on(nodes)?;
     while !found.1.meets_all() && nodes < MAX_NODES && !gauge.cancelled() {
-        (fails, nodes) = (nodes, 2.0 * nodes);
+        (fails, nodes) = (nodes, (2.0 * nodes).min(MAX_NODES));
         found = on(nodes)?;
     }
     if !found.1.meets_all() {
+        if gauge.cancelled() {
+            return Err(Refusal::Nothing(format!(
+                "the search was stopped before a layout was found; none on up to {fails:.0} nodes meets the constraints"
+            )));
+        }
         let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
         let bounds = if bounds.is_empty() { "fits".to_owned() } else { format!("meets {}", bounds.join(", ")) };
         reply.push_text(format!("No layout {bounds} on up to {nodes:.0} nodes of {}.", case.parts.target.name));
@@ -164,13 +224,21 @@ pub(super) fn smallest_node_count(
         );
         return Ok(reply);
     }
-    while nodes - fails > 1.0 && !gauge.cancelled() {
-        let middle = f64::midpoint(fails, nodes).floor();
+    // The layout may leave nodes idle, and then it needs no more than those that it uses.
+    let mut next = used_nodes(&found.1);
+    while nodes - fails > 1.0 {
+        let middle = next.filter(|next| *next > fails && *next < nodes);
+        let middle = middle.unwrap_or(f64::midpoint(fails, nodes).floor());
         let tried = on(middle)?;
         if tried.1.meets_all() {
+            next = used_nodes(&tried.1).map(|used| if used < middle { used } else { middle - 1.0 });
             (nodes, found) = (middle, tried);
+        } else if gauge.cancelled() {
+            reply.push_text(format!("The search was stopped: fewer than {nodes:.0} nodes may be enough."));
+            fails = 0.0;
+            break;
         } else {
-            fails = middle;
+            (fails, next) = (middle, None);
         }
     }
     let (basis, found) = found;
@@ -196,6 +264,13 @@ pub(super) fn smallest_node_count(
     let held: Overrides = basis.overrides.clone();
     reply.command(&["optimize"], where_flags(&basis, MetricId::Accelerators.metric(), &conditions, &held));
     Ok(reply)
+}
+
+/// Number of nodes that a layout uses.
+fn used_nodes(found: &BestCandidate<'_>) -> Option<f64> {
+    let case = found.case.as_ref()?;
+    let used = case.value(MetricId::Accelerators.metric())?;
+    Some((used / f64::from(case.scenario.accelerators_per_node)).ceil())
 }
 
 /// Whether a block warns that the current layout cannot run. The warning is irrelevant where other layouts are

@@ -2,7 +2,7 @@
 
 use atlas_document::suggestion::{clause, nearest};
 use atlas_plan::estimate::{METRICS, Metric};
-use atlas_plan::knob::{Knob, KnobValues as _, ValueType as Takes};
+use atlas_plan::knob::{Knob, KnobValues as _, Overrides, ValueType as Takes};
 use atlas_plan::search::figure;
 
 use super::case::{Case, Context};
@@ -85,6 +85,17 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
         }
         reply.command(&["run"], flags);
     }
+    // A metric of the other mode is shown with a workload that has it.
+    let case = match metrics.first() {
+        Some(metric) if metrics.iter().all(|metric| !metric.applies_to(&case.scenario)) => {
+            let mode = case.mode();
+            let others = context.library.workloads().iter().filter(|workload| workload.shape.mode != mode);
+            let mut cases =
+                others.filter_map(|other| Case::of(context, &context.target, &other.name, Overrides::new()).ok());
+            cases.find(|other| other.value(metric).is_some()).unwrap_or(case)
+        }
+        _ => case,
+    };
     for metric in metrics.iter().filter(|metric| case.value(metric).is_some()) {
         case.figure(reply, metric);
         reply.push_text(format!("{} of {}: {}.", metric.label, case.about().line(), case.format_metric(metric)));

@@ -9,6 +9,7 @@ mod change;
 mod failures;
 mod figures;
 mod fitting;
+mod floor;
 mod idioms;
 mod improving;
 mod knowledge;
@@ -134,6 +135,7 @@ pub fn answer(line: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Reply,
         Topic::Count => fitting::smallest_node_count(&question, context, gauge),
         Topic::Users => users::users(&question, context),
         Topic::Longest => users::longest(&question, context),
+        Topic::LargestModel => fitting::largest_model(&question, context, gauge),
         Topic::Rank => rank::rank(&question, context, gauge),
         Topic::Compare => rank::compare(&question, context),
         Topic::Value => value::value(&question, context),

@@ -6,10 +6,12 @@ use atlas_plan::estimate::standing::{Rank, ranks, value_with_interval};
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::Scenario;
+use atlas_plan::search::methodology::{mixed_prices, price_type, prices_prevent_ranking};
 use atlas_plan::search::optimize::{Proof, freed};
 use atlas_plan::search::{Condition, Gauge, Problem, Space, optimize};
 
 use super::case::{Case, Context};
+use super::floor::fewest_nodes;
 use super::reply::ReplyKind;
 use super::subject::ParsedQuestion;
 use super::why::suggest;
@@ -173,6 +175,10 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
             refused.push(target);
             continue;
         }
+        if fewest_nodes(&case, conditions, case.scenario.num_nodes.into()).is_err() {
+            refused.push(target);
+            continue;
+        }
         match best(&case, metric, conditions, max_candidates, gauge) {
             Ok(BestCandidate { case: Some(found), layout, dropped, proof }) if dropped.is_empty() => {
                 local |= proof != Proof::Exhaustive;
@@ -193,6 +199,12 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     }
     let score = |case: &Case<'_>| case.value(metric).map_or(f64::INFINITY, |value| metric.better.sort_key(value));
     sort::by(&mut entries, |a, b| score(&a.0).total_cmp(&score(&b.0)));
+    // Costs at prices of different types have no common order.
+    let by_price = prices_prevent_ranking(metric, entries.iter().map(|(case, _)| &case.scenario));
+    if by_price {
+        let basis = |(case, _): &(Case<'_>, String)| case.scenario.price_basis();
+        sort::by(&mut entries, |a, b| (basis(a).is_none(), basis(a)).cmp(&(basis(b).is_none(), basis(b))));
+    }
     let Some((first, layout)) = entries.first() else {
         return Err(Refusal::Nothing(format!(
             "{workload}: no target meets all constraints; relax some, or name other hardware"
@@ -200,14 +212,23 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     };
     let all: Vec<_> =
         entries.iter().map(|(case, _)| value_with_interval(metric, &case.scenario, &case.estimate)).collect();
-    let ties = ranks(&all, metric.better).iter().filter(|standing| **standing == Rank::Tied).count();
-    reply.push_text(format!(
-        "{} by {}: {} with {} ({layout}).",
-        question.subject.objective.unwrap_or(Objective::Cheapest).word(),
-        metric.label,
-        first.parts.target.name,
-        first.format_metric(metric),
-    ));
+    let tied = ranks(&all, metric.better).iter().filter(|standing| **standing == Rank::Tied).count();
+    let ties = if by_price { 0 } else { tied };
+    let objective = question.subject.objective.unwrap_or(Objective::Cheapest).word();
+    let price = |case: &Case<'_>| if by_price { price_type(&case.scenario) } else { "" };
+    for group in entries.chunk_by(|(a, _), (b, _)| price(a) == price(b)) {
+        let Some((best, layout)) = group.first() else { continue };
+        let among = if by_price { format!(" of the prices of type `{}`", price(best)) } else { String::new() };
+        reply.push_text(format!(
+            "{objective} by {}{among}: {} with {} ({layout}).",
+            metric.label,
+            best.parts.target.name,
+            best.format_metric(metric),
+        ));
+    }
+    if let Some(mixed) = mixed_prices(entries.iter().map(|(case, _)| &case.scenario)).filter(|_| by_price) {
+        reply.push_text(format!("Not ranked across types of prices: {mixed}, as in `price_basis=on-demand`."));
+    }
     if local {
         reply.push_text(
             "Not every layout of every target was tried; use `atlas optimize` to search all layouts of one target.",
@@ -220,9 +241,12 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     for (case, layout) in entries.iter().take(MAX_ROWS) {
         case.figure(&mut reply, metric);
         let interval = case.interval(metric).unwrap_or_default();
-        rows.push(vec![case.parts.target.name.to_string(), case.format_metric(metric), interval, layout.clone()]);
+        let mut row = vec![case.parts.target.name.to_string(), case.format_metric(metric), interval, layout.clone()];
+        row.extend(by_price.then(|| price(case).to_owned()));
+        rows.push(row);
     }
-    reply.table(["target", metric.label, "90 % interval", "layout"], rows);
+    let head = ["target", metric.label, "90 % interval", "layout"].into_iter().chain(by_price.then_some("price"));
+    reply.answer.push(super::Block::Table { head: head.map(str::to_owned).collect(), rows });
     if entries.len() > MAX_ROWS {
         reply.push_text(format!("{} more targets meet the constraints.", entries.len() - MAX_ROWS));
     }
@@ -313,6 +337,11 @@ pub(super) fn compare(question: &ParsedQuestion, context: &Context<'_>) -> Resul
 
 /// States which target is best by a metric, as far as the intervals allow.
 fn verdict(reply: &mut Reply, metric: &'static Metric, cases: &[Case<'_>]) {
+    let scenarios = || cases.iter().map(|case| &case.scenario);
+    if let Some(mixed) = mixed_prices(scenarios()).filter(|_| prices_prevent_ranking(metric, scenarios())) {
+        reply.push_text(format!("Not ranked by {}: {mixed}.", metric.label));
+        return;
+    }
     let all: Vec<_> = cases.iter().map(|case| value_with_interval(metric, &case.scenario, &case.estimate)).collect();
     let standings = ranks(&all, metric.better);
     let named = |wanted: Rank| {

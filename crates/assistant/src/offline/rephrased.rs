@@ -23,6 +23,8 @@ const LIMITS: [&str; 12] = [
 /// Hardware in questions about the benefit of more of it.
 const HARDWARE: [&str; 10] =
     ["memory bandwidth", "memory", "bandwidth", "network", "interconnect", "links", "compute", "gpus", "hbm", "nvlink"];
+/// Adjectives that compare two settings.
+const BETTER: [&str; 3] = ["faster", "cheaper", "better"];
 /// Terms for model quality, which no engine predicts.
 const QUALITY: [&str; 8] = [
     "quality",
@@ -131,6 +133,8 @@ pub(super) fn rewrite_question(words: &mut Words) {
         }
     }
     comparison(words);
+    goal(words);
+    setting(words);
     words.replace("how long would it take", &["how", "long", "does", "it", "take"]);
     // All parameters are trained; nothing is said about recomputation.
     for tuning in ["fine-tuning", "finetuning", "fine-tune", "finetune", "fine tuning", "sft"] {
@@ -149,9 +153,44 @@ pub(super) fn rewrite_question(words: &mut Words) {
     }
 }
 
+/// "Reduce TTFT to 50 ms": `how do i get ttft under 50 ms`.
+fn goal(words: &mut Words) {
+    for verb in ["reduce", "lower", "cut", "decrease", "bring", "get"] {
+        let Some(rest) = words.line().strip_prefix(&format!("{verb} ")).map(str::to_owned) else { continue };
+        let Some((figure, bound)) = rest.split_once(" to ") else { continue };
+        if bound.starts_with(|c: char| c.is_ascii_digit() || c == '$') {
+            *words = Words::of(&format!("how do i get {figure} under {bound}"));
+        }
+    }
+}
+
+/// "60% utilization", "fp4 weights", "vllm 0.11": settings, which are tried if the question has no other words.
+fn setting(words: &mut Words) {
+    words.rewrite_pairs(|first, second| match second {
+        "utilization" => {
+            let share = first.strip_suffix('%').and_then(count)? / 100.0;
+            Some(vec![format!("{}={share}", Knob::Utilization.name())])
+        }
+        "weights" => {
+            let format = Knob::Precision.parse(first, &[]).ok()?;
+            Some(vec![format!("{}={format}", Knob::Precision.name())])
+        }
+        release => {
+            let numbered = release.starts_with(|c: char| c.is_ascii_digit()) && release.contains('.');
+            let software = Software::parse(first).ok().filter(|_| numbered)?;
+            Some(vec![format!("{}={}@{release}", Knob::Software.name(), software.family.id)])
+        }
+    });
+    if let [one] = words.all()
+        && one.contains('=')
+    {
+        words.begin_with_what_if();
+    }
+}
+
 /// "How much faster is B200 than H100": `is B200 faster than H100`.
 fn comparison(words: &mut Words) {
-    for adjective in ["faster", "cheaper", "better"] {
+    for adjective in BETTER {
         for lead in ["how much", "how many times"] {
             let phrase = format!("{lead} {adjective} is");
             if words.begins(&phrase) && words.has("than") {
@@ -207,14 +246,26 @@ fn named(word: &str) -> Option<(Knob, Setting)> {
 pub(super) fn compared(words: &mut Words) -> Option<(Knob, Setting, Setting)> {
     let between = ["and", "or", "vs", "versus", "to", "with", "against"];
     let all = words.all();
-    let found = all.windows(3).enumerate().find_map(|(at, three)| {
-        let [one, link, other] = three else { return None };
+    let pair = |at: usize, one: &str, other: &str, length: usize| {
         let ((knob, one), (same, other)) = (named(one)?, named(other)?);
-        (between.contains(&link.as_str()) && knob == same && one != other).then_some((at, knob, one, other))
+        (knob == same && one != other).then_some((at..at + length, knob, one, other))
+    };
+    let joined = all.windows(3).enumerate().find_map(|(at, three)| match three {
+        [one, link, other] if between.contains(&link.as_str()) => pair(at, one, other, 3),
+        _ => None,
     });
-    let (at, knob, one, other) = found?;
+    // "Is vLLM faster than SGLang".
+    let than = || {
+        all.windows(4).enumerate().find_map(|(at, four)| match four {
+            [one, better, than, other] if than == "than" && BETTER.contains(&better.as_str()) => {
+                pair(at, one, other, 4)
+            }
+            _ => None,
+        })
+    };
+    let (place, knob, one, other) = joined.or_else(than)?;
     let rest: Vec<String> =
-        all.iter().enumerate().filter(|(i, _)| !(at..at + 3).contains(i)).map(|(_, word)| word.clone()).collect();
+        all.iter().enumerate().filter(|(i, _)| !place.contains(i)).map(|(_, word)| word.clone()).collect();
     *words = Words::of(&rest.join(" "));
     Some((knob, one, other))
 }
@@ -239,6 +290,10 @@ mod tests {
             ("how much faster is b200 than h100", "is b200 faster than h100"),
             ("how much memory for full fine-tuning of llama 8b", "how much memory for training of llama 8b"),
             ("how long would it take to serve", "how long does it take to serve"),
+            ("reduce ttft to 50 ms", "how do i get ttft under 50 ms"),
+            ("60% utilization", "what if utilization=0.6"),
+            ("fp4 weights", "what if precision=fp4"),
+            ("vllm 0.11", "what if software=vllm@0.11"),
             ("how many requests per day can one node handle", "what is the requests_per_sec can one node"),
         ];
         for (line, wanted) in expected {
@@ -254,6 +309,8 @@ mod tests {
         assert_eq!(knob("compare vllm and sglang"), Some(Knob::Software));
         assert_eq!(knob("difference between zero-2 and zero-3 here"), Some(Knob::Sharding));
         assert_eq!(knob("fp8 vs bf16"), Some(Knob::Precision));
+        assert_eq!(knob("is vllm faster than sglang"), Some(Knob::Software));
+        assert_eq!(knob("is h200 faster than h100"), None);
         assert_eq!(knob("compare h100 and h200"), None);
         assert_eq!(knob("fp8 or vllm"), None);
     }

@@ -185,6 +185,12 @@ impl ParsedQuestion {
 
     /// Scenario of the question, with all its settings. Assumptions are stated in the reply.
     pub(super) fn case<'a>(&self, context: &'a Context<'_>, reply: &mut Reply) -> Result<Case<'a>, Refusal> {
+        if let Some((hardware, count)) = partial_node(&self.subject, &self.known) {
+            let subject = Question { hardware: vec![hardware], ..self.subject.clone() };
+            // What is noted about the whole node does not apply to a part of it.
+            let node = ParsedQuestion { subject, ..self.clone() }.case(context, &mut Reply::new(reply.kind))?;
+            return part_of_node(&node, count, reply);
+        }
         let (workload, target, nodes) = self.place(context, reply)?;
         let mut overrides = context.overrides.clone();
         overrides.extend(self.settings(nodes));
@@ -377,6 +383,37 @@ fn drop_current_setting(words: &mut Words, context: &Context<'_>) {
         let first = Some(&other) == now.as_ref() && one != other;
         (or == "or").then(|| vec![format!("software={}", if first { one } else { other })])
     });
+}
+
+/// Scenario on a part of a node, at its share of the node's price. The degree of tensor parallelism is the fastest one.
+fn part_of_node<'a>(node: &Case<'a>, count: u32, reply: &mut Reply) -> Result<Case<'a>, Refusal> {
+    let whole = f64::from(node.scenario.accelerators_per_node);
+    let price = node.scenario.hourly_usd.map(|usd| usd * f64::from(count) / whole);
+    let node = node.with(&[number_of_nodes(1)])?;
+    let with = |tp: u32| {
+        let layout = [(Knob::Tp, tp), (Knob::Dp, count / tp), (Knob::Pp, 1)].map(|(knob, ranks)| (knob, ranks.into()));
+        let moe = [Knob::Ep, Knob::AttentionDp].map(|knob| (knob, 1.0));
+        let moe = moe.into_iter().filter(|(knob, _)| node.scenario.uses(*knob));
+        let all = layout.into_iter().chain(moe).chain(price.map(|price| (Knob::HourlyUsd, price)));
+        let changes: Vec<(Knob, Setting)> = all.map(|(knob, value)| (knob, Setting::Number(value))).collect();
+        node.with(&changes)
+    };
+    let degrees = || (1..=count).filter(|tp| count % tp == 0);
+    let runs = degrees().filter_map(|tp| with(tp).ok()).filter(|case| case.trouble().is_none());
+    let rate = |case: &Case<'_>| case.value(MetricId::TokensPerSec.metric()).unwrap_or_default();
+    let case = match runs.max_by(|a, b| rate(a).total_cmp(&rate(b))) {
+        Some(case) => case,
+        None => with(count)?,
+    };
+    let (name, plural) = (&case.parts.target.name, if count == 1 { "" } else { "s" });
+    reply.about = Some(case.about());
+    let price =
+        price.map_or_else(String::new, |price| format!(" at their share of the node's price (hourly_usd={price})"));
+    reply.push_text(format!("On {count} accelerator{plural} of the {whole:.0} of {name}{price}."));
+    if let Some(trouble) = case.trouble() {
+        reply.push_text(format!("This cannot run: {trouble}."));
+    }
+    Ok(case)
 }
 
 pub(super) fn number_of_nodes(nodes: u32) -> (Knob, Setting) {

@@ -11,6 +11,7 @@ pub(super) enum Topic {
     Count,
     Users,
     Longest,
+    LargestModel,
     Rank,
     Compare,
     Meaning,
@@ -39,7 +40,7 @@ enum PhrasePosition {
 use PhrasePosition::{Any, First};
 
 /// Phrases and their topics; the first match decides.
-const RULES: [(Topic, PhrasePosition, &[&str]); 32] = [
+const RULES: [(Topic, PhrasePosition, &[&str]); 33] = [
     (
         Topic::Failures,
         Any,
@@ -143,6 +144,7 @@ const RULES: [(Topic, PhrasePosition, &[&str]); 32] = [
             "how long can prompts",
         ],
     ),
+    (Topic::LargestModel, Any, &["biggest model", "largest model"]),
     (Topic::Count, First, &["how many"]),
     (Topic::Count, Any, &["what hardware do i need", "how much hardware"]),
     (Topic::Origin, Any, &["come from", "comes from", "source of", "written in", "where is the price set"]),
@@ -417,6 +419,7 @@ mod tests {
             ("what if a node fails every day?", Topic::Failures),
             ("how often should I checkpoint?", Topic::Failures),
             ("how many users can I serve?", Topic::Users),
+            ("biggest model that fits", Topic::LargestModel),
             ("should I use fp8?", Topic::WhatIf),
             ("what does sharding do?", Topic::Meaning),
             ("can I halve the cost?", Topic::Improve),
