@@ -285,6 +285,23 @@ fn encoders_and_images_are_served_by_vllm_and_sent_by_the_client() {
 }
 
 #[test]
+fn offline_batches_of_decoders_have_a_command_without_a_server() {
+    let notes = |workload: &str, software: &str, set: &[(&str, &str)]| {
+        let set = [&[("software", software)], set].concat();
+        served(workload, "h100-sxm-8", &set, Options::default()).unwrap().1.join("\n")
+    };
+    let prefill = [("load", "prefill-only"), ("prompt", "2000"), ("generate", "0"), ("tp", "4"), ("concurrency", "64")];
+    let vllm = notes("llama3.1-70b-serve", "vllm", &prefill);
+    says(
+        &vllm,
+        &["--input-len 2000 --output-len 1 --num-prompts 32`", "the batch of one of 2 replicas without a server"],
+    );
+    assert!(!notes("llama3.1-70b-serve", "sglang", &prefill).contains("vllm bench throughput"));
+    // vLLM runs encoders only as a server.
+    assert!(!notes("bge-large-embed", "vllm", &[]).contains("vllm bench throughput"));
+}
+
+#[test]
 fn the_client_sends_the_planned_load_or_states_the_difference() {
     let launch = |set: &[(&str, &str)]| {
         let (text, notes) = served("llama3.1-70b-serve", "h200-sxm-8", set, Options::default()).unwrap();

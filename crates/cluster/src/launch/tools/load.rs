@@ -15,6 +15,8 @@ use crate::launch::words::Arguments;
 
 /// The first release of vLLM with `vllm bench serve`.
 const SINCE: &str = "0.8.0";
+/// The first release of vLLM with `vllm bench throughput`.
+const SINCE_THROUGHPUT: &str = "0.8.5";
 /// The first release in which `--backend` selects the API.
 const SINCE_BACKEND: &str = "0.11.0";
 /// The first release with the dataset `random-rerank`.
@@ -104,6 +106,7 @@ fn arrivals(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
     };
     if load == Some(LoadKind::PrefillOnly) {
         draft.notes.extend(through_server(job, s.concurrency));
+        draft.notes.extend(without_server(job, s, draft));
     }
     if load == Some(LoadKind::DecodeOnly) {
         draft.note("the plan times only decode steps; compare the time per output token of the client");
@@ -144,6 +147,20 @@ fn through_server(job: &Job<'_>, requests: u64) -> Option<String> {
     Some(format!(
         "the predicted throughput is that of an offline batch without an HTTP server; {requests} requests at once through this \
          server and client are predicted to reach {rate}"
+    ))
+}
+
+/// Note on the command by which vLLM runs the batch of a replica without a server. It does not run encoders, which are
+/// always served.
+fn without_server(job: &Job<'_>, s: &Serving, draft: &Draft) -> Option<String> {
+    let decodes = job.transformer.kind != TransformerKind::Encoder;
+    let vllm = draft.table == "vllm" && !job.is_older(SINCE_THROUGHPUT);
+    let model = job.weights.as_deref().filter(|_| vllm && decodes)?;
+    let requests = (s.concurrency / s.replicas.max(1)).max(1);
+    Some(format!(
+        "`vllm bench throughput --model {model} --input-len {} --output-len 1 --num-prompts {requests}`, with the flags \
+         of the server for parallelism, precision and scheduler, runs the batch of one of {} replicas without a server",
+        s.prompt, s.replicas
     ))
 }
 
