@@ -107,7 +107,7 @@ fn plot(points: &[Point], start: &Scenario, args: &Args) -> Plot {
 }
 
 /// What the costs of owned hardware assume outside its productive hours.
-const IDLE_NODES: &str = "owned nodes are off while they are not used";
+const IDLE_NODES: &str = "owned nodes draw idle power while they are not used";
 
 /// The break-even point, in words.
 fn verdict(start: &Scenario) -> String {

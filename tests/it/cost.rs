@@ -104,8 +104,10 @@ fn owned_cost_is_amortized_purchase_price_plus_energy() {
     // The owner pays for energy, which the rent includes.
     same(full.get("break_even_months"), 350_640.0 / ((full.0.hourly_usd.unwrap() - energy) * 730.5));
     let half = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, 4.0), (Knob::Utilization, 0.5)]);
-    same(half.get("usd_per_hour_owned"), 20.0 + energy);
-    same(half.get("break_even_months"), 2.0 * full.get("break_even_months"));
+    // An idle hour for every productive one.
+    let idle = half.0.idle_node_watts() * 1e-3 * half.0.pue * half.0.usd_per_kwh;
+    same(half.get("usd_per_hour_owned"), 20.0 + energy + idle);
+    same(half.get("break_even_months"), 350_640.0 / ((full.0.hourly_usd.unwrap() - energy - idle) * 365.25));
     // There are no ownership metrics without a known price, nor with the engine that does not model accelerators.
     assert!(!Answer::of("tpu-v5p-128", TRAIN.1, &[]).tells("usd_per_hour_owned"));
     assert!(!owned(&[(Knob::CapexUsdNode, 0.0)]).tells("break_even_months"));
@@ -116,11 +118,46 @@ fn owned_cost_is_amortized_purchase_price_plus_energy() {
 }
 
 #[test]
+fn idle_hours_of_owned_nodes_cost_energy() {
+    let at = |utilization: f64| {
+        let knobs = [(Knob::Utilization, utilization), (Knob::PeakUsdPerKwh, 0.3), (Knob::PeakHours, 6.0)];
+        Answer::of(TRAIN.0, TRAIN.1, &knobs)
+    };
+    // 2.9 kW of an idle node with 8 H100, against 8 kW at work.
+    let watts = at(0.5).0.idle_node_watts();
+    assert!((2.3e3..=3.2e3).contains(&watts), "{watts}");
+    let full = at(1.0);
+    let whole = full.0.owned_usd_node_hour();
+    for utilization in [0.1, 0.25, 0.5, 0.8] {
+        let part = at(utilization);
+        let energy = watts * 1e-3 * part.0.pue * part.0.idle_usd_per_kwh() * (1.0 - utilization) / utilization;
+        same(part.0.owned_usd_node_hour(), whole / utilization + energy);
+        same(part.get("usd_per_hour_owned"), part.0.owned_usd_node_hour() + part.1.cost.energy_usd_per_hour);
+        // The owner pays for every hour of the day at its price.
+        let worked = utilization * part.0.energy_usd_per_kwh();
+        same(worked + (1.0 - utilization) * part.0.idle_usd_per_kwh(), full.0.energy_usd_per_kwh());
+        // A tenant does not.
+        same(part.get("usd_per_hour"), full.get("usd_per_hour"));
+        // The equations have the same value as the metrics.
+        let parts = Parts::find(&Library::load(&Sources::built_in(), None), TRAIN.0, TRAIN.1).unwrap();
+        let tree = explain(&part.0, &parts, &part.1, Metric::named("usd_per_hour_owned").unwrap());
+        assert!(tree.walk().iter().any(|term| term.symbol == "C_idle"));
+        let equation = tree.equation.as_ref().unwrap();
+        same(equation.value(&tree.terms), part.get("usd_per_hour_owned"));
+    }
+    assert_eq!(full.0.idle_usd_node_hour(), 0.0);
+}
+
+#[test]
 fn owning_and_renting_cost_the_same_at_break_even() {
     let own = |knobs: &[(Knob, f64)]| Answer::of(TRAIN.0, TRAIN.1, knobs);
     for rate in [0.0, 0.05, 0.2] {
         let months = own(&[(Knob::CapitalCost, rate)]).get("break_even_months");
         let even = own(&[(Knob::CapitalCost, rate), (Knob::AmortizationYears, months / 12.0)]);
+        same(even.get("usd_per_hour_owned"), even.get("usd_per_hour"));
+        let half = (Knob::Utilization, 0.5);
+        let months = own(&[(Knob::CapitalCost, rate), half]).get("break_even_months");
+        let even = own(&[(Knob::CapitalCost, rate), half, (Knob::AmortizationYears, months / 12.0)]);
         same(even.get("usd_per_hour_owned"), even.get("usd_per_hour"));
     }
     // If the rent is below the cost of the building alone, buying never pays off.
@@ -268,7 +305,12 @@ fn target_file_sets_all_ownership_cost_inputs() {
     let parts = Parts::find(&library, "mine", TRAIN.1).unwrap();
     let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
     let answer = Answer(scenario.clone(), estimate(&scenario));
-    same(answer.get("usd_per_hour_owned"), 2.0 * 300_000.0 / (3.0 * 8766.0 * 0.6) + answer.1.cost.energy_usd_per_hour);
+    same(
+        answer.get("usd_per_hour_owned"),
+        2.0 * 300_000.0 / (3.0 * 8766.0 * 0.6)
+            + 2.0 * scenario.idle_usd_node_hour()
+            + answer.1.cost.energy_usd_per_hour,
+    );
     assert_eq!(scenario.get(Knob::Utilization), Setting::Number(0.6));
 }
 
@@ -316,7 +358,7 @@ fn break_even_states_what_it_assumes_of_idle_nodes() {
     let dir = tempfile::tempdir().unwrap();
     let args = ["break-even", "--target", "h100-sxm-8", "--workload", "llama3.1-70b-serve"];
     let text = stdout(&atlas(dir.path(), &args).assert().code(0));
-    assert!(text.contains("owned nodes are off while they are not used"), "{text}");
+    assert!(text.contains("owned nodes draw idle power while they are not used"), "{text}");
 }
 
 #[test]

@@ -204,6 +204,10 @@ fn break_even(whole: &Context<'_>, months: f64) -> Term {
         // Both the tenant and the owner pay for energy.
         false => rent(whole),
     };
+    let hour = match idle_energy_of_node(whole) {
+        Some(idle) => hour - idle,
+        None => hour,
+    };
     let saved = hour * utilization(whole) * HOURS_PER_MONTH - running(whole) / 12.0;
     let saved = Term::derived("C_saved", "rent saved per month, minus energy, colocation and staff", "USD", saved);
     Term::input("months", "", "", months)
@@ -213,7 +217,34 @@ fn break_even(whole: &Context<'_>, months: f64) -> Term {
         .depending_on(vec![outlay(whole), saved, whole.inputs.knob("r", Knob::CapitalCost)])
 }
 
-/// Cost of a productive hour of owned nodes, without energy.
+/// Energy cost of the idle hours of an owned node per productive hour; `None` if it always works.
+fn idle_energy_of_node(whole: &Context<'_>) -> Option<Term> {
+    let (inputs, scenario) = (whole.inputs, whole.scenario);
+    if scenario.idle_hours() <= 0.0 {
+        return None;
+    }
+    let power = Term::input("P_idle", "power of an idle node", "W", scenario.idle_node_watts())
+        .from(Origin::Engine("idle power of accelerators, hosts, NICs and fans"))
+        .depending_on(vec![inputs.node_watts()]);
+    let kwh: Written = match scenario.terms.peak_usd_per_kwh {
+        None => inputs.knob("USD_kWh", Knob::UsdPerKwh).into(),
+        Some(_) => {
+            let prices = [Knob::UsdPerKwh, Knob::PeakUsdPerKwh, Knob::PeakHours];
+            let price = scenario.idle_usd_per_kwh();
+            Term::input("USD_kWh_idle", "mean energy price over the idle hours", "$/kWh", price)
+                .from(Origin::Engine("peak hours first"))
+                .depending_on(prices.map(|knob| inputs.knob(knob.name(), knob)).to_vec())
+                .into()
+        }
+    };
+    let hours = Term::input("h_idle", "idle hours per productive hour", "", scenario.idle_hours())
+        .from(Origin::Engine("(1 - worked) / worked"))
+        .depending_on(vec![utilization(whole)]);
+    let energy = power * inputs.knob("PUE", Knob::Pue) / 1000.0 * kwh * hours;
+    Some(Term::derived("C_idle", "energy cost of idle hours per node and productive hour", "USD", energy))
+}
+
+/// Cost of a productive hour of owned nodes, without the energy of that hour.
 fn owned_hour(whole: &Context<'_>) -> Written {
     let years = whole.inputs.knob("years", Knob::AmortizationYears);
     let interest = whole.inputs.knob("r", Knob::CapitalCost);
@@ -229,7 +260,12 @@ fn owned_hour(whole: &Context<'_>) -> Written {
     let year =
         Term::derived("C_year", "cost of an owned node per year", "USD", outlay(whole) * recovery + running(whole));
     let hours = Term::derived("h_worked", "productive hours per year", "h", utilization(whole) * HOURS_PER_YEAR);
-    year * whole.inputs.knob("nodes", Knob::NumNodes) / hours
+    let nodes = || whole.inputs.knob("nodes", Knob::NumNodes);
+    let hour = year * nodes() / hours;
+    match idle_energy_of_node(whole) {
+        Some(idle) => hour + idle * nodes(),
+        None => hour,
+    }
 }
 
 /// Cost of a productive hour of owned nodes, including energy.

@@ -4,6 +4,7 @@ use atlas_core::math;
 use std::sync::Arc;
 
 use super::{Parts, Scenario};
+use crate::engine::answer::power::{self, DeviceUtilization};
 use atlas_catalog::price::Median;
 use atlas_config::Cost;
 use atlas_core::count::Count;
@@ -174,12 +175,47 @@ impl Scenario {
         self.terms.staff_usd_node_year + 12.0 * self.terms.usd_per_kw_month * self.node_watts * 1e-3
     }
 
-    /// Cost of a productive hour of an owned node without energy, USD: purchase with interest, colocation and staff,
-    /// spread over the productive hours. Energy drawn while the node is idle is not counted.
+    /// Power of an owned node that does not work, W.
+    #[must_use]
+    pub fn idle_node_watts(&self) -> f64 {
+        power::node(self, &DeviceUtilization::default(), 0.0).total()
+    }
+
+    /// Mean energy price over the hours in which owned hardware does not work, USD per kWh. They include the peak hours,
+    /// as far as they are no working hours.
+    #[must_use]
+    pub fn idle_usd_per_kwh(&self) -> f64 {
+        let idle = 24.0 * (1.0 - self.utilization);
+        match self.terms.peak_usd_per_kwh {
+            Some(peak) if idle > 0.0 => {
+                let at_peak = idle.min(self.terms.peak_hours);
+                (at_peak * peak + (idle - at_peak) * self.usd_per_kwh) / idle
+            }
+            _ => self.usd_per_kwh,
+        }
+    }
+
+    /// Idle hours of owned hardware per productive hour.
+    #[must_use]
+    pub fn idle_hours(&self) -> f64 {
+        (1.0 - self.utilization) / self.utilization.max(1e-9)
+    }
+
+    /// Energy cost of the idle hours of an owned node per productive hour, USD.
+    #[must_use]
+    pub fn idle_usd_node_hour(&self) -> f64 {
+        let idle = self.idle_hours();
+        // Most scenarios have none; this saves the computation of the power.
+        if idle > 0.0 { idle * self.idle_node_watts() * 1e-3 * self.pue * self.idle_usd_per_kwh() } else { 0.0 }
+    }
+
+    /// Cost of a productive hour of an owned node without the energy of that hour, USD: purchase with interest,
+    /// colocation and staff, spread over the productive hours, and the energy of the idle hours.
     #[must_use]
     pub fn owned_usd_node_hour(&self) -> f64 {
         let recovered = self.outlay_usd_node() * capital_recovery(self.terms.capital_cost, self.amortization_years);
-        (recovered + self.running_usd_node_year()) / (HOURS_PER_YEAR * self.utilization).max(1e-9)
+        let year = recovered + self.running_usd_node_year();
+        year / (HOURS_PER_YEAR * self.utilization).max(1e-9) + self.idle_usd_node_hour()
     }
 
     /// Cost of a productive hour of a rented node, USD, if known. Reserved nodes are also paid while idle.
@@ -216,10 +252,11 @@ impl Scenario {
     }
 
     /// Months after which buying a node is cheaper than renting it for its productive hours, including interest;
-    /// infinite if it never is. `energy` is the hourly energy cost per node that only the owner pays, USD.
+    /// infinite if it never is. `energy` is the hourly energy cost per working node that only the owner pays, USD.
     #[must_use]
     pub fn break_even_months(&self, energy: f64) -> f64 {
         let month = HOURS_PER_MONTH * self.utilization;
+        let energy = energy + self.idle_usd_node_hour();
         let saved = (self.rent_usd_node_hour().unwrap_or(0.0) - energy) * month - self.running_usd_node_year() / 12.0;
         let (outlay, interest) = (self.outlay_usd_node(), self.terms.capital_cost / 12.0);
         if saved <= outlay * interest {
