@@ -8,6 +8,12 @@ use atlas_perf::serving::shape::Shape;
 use atlas_perf::serving::{AllReduce, Dispatch, ExpertSpread, GraphCapture, Layout, Load, Pools, ServingInput, Stack};
 use atlas_perf::traits::{ExpertProducts, MemoryRule};
 
+/// Limits of a step of one attention group.
+struct StepLimits {
+    sequences: Count,
+    tokens: f64,
+}
+
 impl Scenario {
     /// Input of the serving engine for a phase; `None` without machine or model.
     #[must_use]
@@ -38,26 +44,7 @@ impl Scenario {
         let pools = phase
             .pools()
             .map(|pools| Pools { prefill: experts_of(pools.prefill, &arch), decode: experts_of(pools.decode, &arch) });
-        // A batch whose decode steps are timed runs concurrently as a whole.
-        let timed = matches!(load, Load::DecodeOnly { .. });
-        let beams = requested.beams.unwrap_or(Count::ONE);
-        // Limits of a step of one attention group, in requests and tokens. Software that divides the limits of a server has
-        // a default for the sequences of a group.
-        let groups = |layout: Layout| match served.server_limits {
-            true => layout.attention_dp.max(Count::ONE),
-            false => Count::ONE,
-        };
-        let decoding = groups(pools.map_or(layout, |pools| pools.decode));
-        let prefilling = groups(pools.map_or(layout, |pools| pools.prefill));
-        let stated = requested.max_num_seqs.map(|all| Count::floor(all / decoding));
-        let sequences = stated.unwrap_or(served.max_num_seqs);
-        // A graph of a fixed shape has no places for further sequences.
-        let compiled = requested.compiled_batch.filter(|batch| *batch > 0.0);
-        let attention_dp = pools.map_or(layout, |pools| pools.decode).attention_dp.max(Count::ONE);
-        let sequences = compiled.map_or(sequences, |batch| sequences.min(Count::floor(batch / attention_dp)));
-        let per_request = if served.beams_are_sequences { beams.max(Count::ONE) } else { Count::ONE };
-        let max_num_seqs = (!timed).then(|| Count::floor(sequences / per_request).max(Count::ONE));
-        let tokens = requested.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from) / prefilling;
+        let StepLimits { sequences, tokens } = step_limits(phase, layout, pools);
         Some(ServingInput {
             accelerator,
             arch,
@@ -98,11 +85,12 @@ impl Scenario {
             graph_batch: served.graph_batch,
             recv_interval: requested.recv_interval.unwrap_or(Count::ONE),
             context_ranks: requested.context_ranks.unwrap_or(Count::ONE),
-            beams,
+            beams: requested.beams.unwrap_or(Count::ONE),
             full_window_cache: served.full_window_cache,
             expanded_prefix: served.expanded_prefix,
             reserve_output: requested.reserve_output.unwrap_or(served.reserve_output),
-            max_num_seqs,
+            // A batch whose decode steps are timed runs concurrently as a whole.
+            max_num_seqs: (!matches!(load, Load::DecodeOnly { .. })).then_some(sequences),
             compiled_batch,
             batch_buckets: served.batch_buckets && requested.compiled_batch.is_none(),
             max_num_batched_tokens: match (whole_prompts, arch.causal) {
@@ -177,6 +165,30 @@ impl Scenario {
     #[must_use]
     pub fn weights_share(&self, phase: &Phase) -> Option<f64> {
         share_by(MemoryRule::OfFree(0.0), self, phase)
+    }
+}
+
+/// Limits of a step of one attention group. Software that divides the limits of a server has a default for the
+/// sequences of a group.
+fn step_limits(phase: &Phase, layout: Layout, pools: Option<Pools>) -> StepLimits {
+    let (served, requested) = (&phase.serving_defaults, &phase.plan.serving);
+    let groups = |layout: Layout| match served.server_limits {
+        true => layout.attention_dp.max(Count::ONE),
+        false => Count::ONE,
+    };
+    let decoding = groups(pools.map_or(layout, |pools| pools.decode));
+    let prefilling = groups(pools.map_or(layout, |pools| pools.prefill));
+    let stated = requested.max_num_seqs.map(|all| Count::floor(all / decoding));
+    let sequences = stated.unwrap_or(served.max_num_seqs);
+    // A graph of a fixed shape has no places for further sequences.
+    let compiled = requested.compiled_batch.filter(|batch| *batch > 0.0);
+    let attention_dp = pools.map_or(layout, |pools| pools.decode).attention_dp.max(Count::ONE);
+    let sequences = compiled.map_or(sequences, |batch| sequences.min(Count::floor(batch / attention_dp)));
+    let beams = requested.beams.unwrap_or(Count::ONE);
+    let per_request = if served.beams_are_sequences { beams.max(Count::ONE) } else { Count::ONE };
+    StepLimits {
+        sequences: Count::floor(sequences / per_request).max(Count::ONE),
+        tokens: requested.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from) / prefilling,
     }
 }
 
