@@ -28,7 +28,14 @@ pub struct Context<'a> {
     pub flags: Vec<String>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// Returns the context of a target and a workload without changes or flags.
+    #[must_use]
+    pub fn new(library: &'a Library, target: impl Into<Arc<str>>, workload: impl Into<Arc<str>>) -> Context<'a> {
+        let (target, workload) = (target.into(), workload.into());
+        Context { library, target, workload, overrides: Overrides::new(), flags: Vec::new() }
+    }
+
     /// Targets, workloads and models that a question can name.
     #[must_use]
     pub fn known(&self) -> Known {
@@ -197,13 +204,7 @@ mod tests {
             ("h100-sxm-64", "llama3.1-8b-train", Overrides::from([(Knob::TrainTokens, Setting::Number(2e12))])),
             ("h100-sxm-8", "llama3.1-70b-serve", Overrides::new()),
         ] {
-            let context = Context {
-                library: &library,
-                target: target.into(),
-                workload: workload.into(),
-                overrides: Overrides::new(),
-                flags: Vec::new(),
-            };
+            let context = Context::new(&library, target, workload);
             let case = Case::of(&context, target, workload, overrides).unwrap();
             let mut compared = 0;
             for metric in case.headlines() {

@@ -372,15 +372,10 @@ mod tests {
     use atlas_plan::engine::estimate;
     use atlas_plan::search::rule::Rule;
 
-    fn context<'l>(library: &'l Library, target: &str, workload: &str) -> Context<'l> {
-        let (target, workload) = (target.into(), workload.into());
-        Context { library, target, workload, overrides: Overrides::new(), flags: Vec::new() }
-    }
-
     #[test]
     fn search_of_a_target_stops_near_its_candidate_limit() {
         let library = Library::load(&Sources::built_in(), None);
-        let context = context(&library, "gb200-nvl72-4", "deepseek-v3-train");
+        let context = Context::new(&library, "gb200-nvl72-4", "deepseek-v3-train");
         let case = Case::of(&context, &context.target, &context.workload, Overrides::new()).unwrap();
         let metric = MetricId::TokensPerSec.metric();
         let max_candidates = 20_000;
@@ -402,7 +397,7 @@ mod tests {
         let library = Library::load(&Sources::built_in(), None);
         let metric = MetricId::TokensPerSec.metric();
         for (target, workload) in [("l4-8", "llama3.1-8b-serve"), ("h200-sxm-8", "llama3.1-405b-serve")] {
-            let context = context(&library, target, workload);
+            let context = Context::new(&library, target, workload);
             let case = Case::of(&context, target, workload, Overrides::new()).unwrap();
             let found = best(&case, metric, &[], MAX_CANDIDATES_PER_SEARCH / 4, &Gauge::default()).unwrap();
             assert_eq!(found.proof, Proof::Exhaustive, "{target}");

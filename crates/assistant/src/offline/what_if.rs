@@ -157,20 +157,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use atlas_config::library::Library;
     use atlas_document::Sources;
-    use atlas_plan::knob::Overrides;
 
     use super::*;
 
     #[test]
     fn hardware_beside_a_change_of_a_named_model_is_no_change() {
         let library = Library::load(&Sources::built_in(), None);
-        let context = Context {
-            library: &library,
-            target: "h100-sxm-8".into(),
-            workload: "llama3.1-70b-serve".into(),
-            overrides: Overrides::new(),
-            flags: Vec::new(),
-        };
+        let context = Context::new(&library, "h100-sxm-8", "llama3.1-70b-serve");
         for (line, scenario, change) in [
             (
                 "what if the network is only 100 Gb/s when training mixtral on 64 h100",

@@ -14,7 +14,6 @@ use atlas_assistant::endpoint::{
 use atlas_assistant::offline::Context;
 use atlas_config::library::Library;
 use atlas_document::Sources;
-use atlas_plan::knob::Overrides;
 use atlas_plan::search::Gauge;
 use serde_json::{Value, json};
 
@@ -116,13 +115,7 @@ struct Came {
 fn ask_with(settings: &Settings, cancelled: &dyn Fn() -> bool) -> Came {
     static LIBRARY: std::sync::LazyLock<Library> =
         std::sync::LazyLock::new(|| Library::load(&Sources::built_in(), None));
-    let context = Context {
-        library: &LIBRARY,
-        target: "h100-sxm-8".into(),
-        workload: "llama3.1-70b-serve".into(),
-        overrides: Overrides::new(),
-        flags: Vec::new(),
-    };
+    let context = Context::new(&LIBRARY, "h100-sxm-8", "llama3.1-70b-serve");
     let gauge = Gauge::default();
     let toolbox = Toolbox { context: &context, gauge: &gauge };
     let mut conversation = Conversation::begin("mock", &context);
@@ -193,13 +186,7 @@ fn preview_equals_the_sent_request_with_the_key_masked() {
     }));
     let settings = settings(&server.url, Protocol::OpenAi);
     let library = Library::load(&Sources::built_in(), None);
-    let context = Context {
-        library: &library,
-        target: "h100-sxm-8".into(),
-        workload: "llama3.1-70b-serve".into(),
-        overrides: Overrides::new(),
-        flags: Vec::new(),
-    };
+    let context = Context::new(&library, "h100-sxm-8", "llama3.1-70b-serve");
     let mut conversation = Conversation::begin("mock", &context);
     conversation.question("how fast is it?");
     let preview = request(&settings, &conversation).preview();

@@ -5,7 +5,7 @@ use atlas_assistant::offline::{About, Context, Figure, Refusal, Reply, answer};
 use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_plan::engine;
-use atlas_plan::knob::{self, KnobValues as _, Overrides};
+use atlas_plan::knob::{self, KnobValues as _};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 use proptest::prelude::*;
@@ -29,18 +29,8 @@ fn rows() -> Vec<Row<'static>> {
     lines.map(row).collect()
 }
 
-fn context<'l>(library: &'l Library, target: &str, workload: &str) -> Context<'l> {
-    Context {
-        library,
-        target: target.into(),
-        workload: workload.into(),
-        overrides: Overrides::new(),
-        flags: Vec::new(),
-    }
-}
-
 fn ask(library: &Library, question: &str, target: &str, workload: &str) -> Result<Reply, Refusal> {
-    answer(question, &context(library, target, workload), &Gauge::default())
+    answer(question, &Context::new(library, target, workload), &Gauge::default())
 }
 
 /// Value of the metric as the engine computes it from target, workload and settings.
