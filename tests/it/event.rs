@@ -310,7 +310,7 @@ fn good_share_depends_on_the_ttft_limit() {
 
 #[test]
 fn goodput_per_accelerator_counts_the_accelerators_in_use() {
-    let knobs = [("request_rate", "10"), ("slo_ttft_ms", "80"), ("tp", "4"), ("dp", "1")];
+    let knobs = [("request_rate", "1"), ("slo_ttft_ms", "2000"), ("tp", "4"), ("dp", "1")];
     let scenario = of("h100x8", "llama3_70b_serve", &knobs);
     let found = answer(&scenario);
     let [whole, each] = ["goodput_rps", "goodput_rps_per_accel"].map(|name| metric(name, &scenario, &found));
