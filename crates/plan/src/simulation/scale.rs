@@ -41,24 +41,48 @@ pub struct Point {
 /// Metrics of one size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Step time, s; 0 for serving.
-    pub step: f64,
+    /// Metrics of the mode.
+    pub mode: ModeAnswer,
     /// Tokens per second.
     pub rate: f64,
     /// Tokens per second according to the closed form.
     pub analytical_rate: f64,
-    /// Time breakdown of a step; `None` for serving.
-    pub parts: Option<Parts>,
-    /// Share of the time in which replicas execute steps; serving only.
+    /// Share of the time in which stages compute, or replicas execute steps.
     pub busy: f64,
-    /// Requests that run on a replica at a time, mean; serving only.
-    pub running: f64,
     /// Scaling efficiency: speedup over the smallest size that runs, relative to the ideal one.
     pub efficiency: f64,
     /// Scaling efficiency according to the closed form.
     pub analytical_efficiency: f64,
     /// Cost, if a price is known.
     pub cost: Option<Cost>,
+}
+
+/// Metrics of one size that only training or only serving has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ModeAnswer {
+    /// Training.
+    Training {
+        /// Step time, s.
+        step: f64,
+        /// Time breakdown of a step.
+        parts: Parts,
+    },
+    /// Serving.
+    Serving {
+        /// Requests that run on a replica at a time, mean.
+        running: f64,
+    },
+}
+
+impl Answer {
+    /// Step time, s, and its breakdown; `None` for serving.
+    #[must_use]
+    pub fn step(&self) -> Option<(f64, Parts)> {
+        match self.mode {
+            ModeAnswer::Training { step, parts } => Some((step, parts)),
+            ModeAnswer::Serving { .. } => None,
+        }
+    }
 }
 
 /// Scaling curve.
@@ -137,23 +161,19 @@ fn answer(plan: &Plan, gauge: &RunsProgress) -> Result<Answer, String> {
     let cost = Cost::of(plan, &outcome);
     Ok(match &outcome.first {
         Measured::Training(m) => Answer {
-            step: m.output.step.mean,
+            mode: ModeAnswer::Training { step: m.output.step.mean, parts: m.parts },
             rate,
             analytical_rate: m.system.global * m.system.seq / m.analytical_step.max(1e-12),
-            parts: Some(m.parts),
             busy: m.output.busy,
-            running: 0.0,
             efficiency: 0.0,
             analytical_efficiency: 0.0,
             cost,
         },
         Measured::Serving(m) => Answer {
-            step: 0.0,
+            mode: ModeAnswer::Serving { running: m.output.running / m.system.layout.dp.max(Count::ONE) },
             rate,
             analytical_rate: m.analytical_tokens_per_sec,
-            parts: None,
             busy: m.output.busy,
-            running: m.output.running / m.system.layout.dp.max(Count::ONE),
             efficiency: 0.0,
             analytical_efficiency: 0.0,
             cost,
@@ -310,19 +330,23 @@ fn inefficiency_reason(points: &[Point], accelerators: f64, work: Work) -> Optio
     let answered = || points.iter().filter_map(|point| Some((point.accelerators, point.answer.as_ref().ok()?)));
     let (base_count, base) = answered().next()?;
     let (count, broken) = answered().find(|(count, _)| *count == accelerators)?;
-    let (Some(before), Some(now)) = (base.parts, broken.parts) else {
-        if broken.running < SMALLER_BATCH * base.running {
+    let (before, now, step) = match (base.mode, broken.mode) {
+        (ModeAnswer::Training { parts: before, .. }, ModeAnswer::Training { parts: now, step }) => (before, now, step),
+        (ModeAnswer::Serving { running: before }, ModeAnswer::Serving { running: now })
+            if now < SMALLER_BATCH * before =>
+        {
             return Some(format!(
-                "{:.1} instead of {:.1} requests run on a replica at a time, and a step reads the weights for fewer of them",
-                broken.running, base.running
+                "{now:.1} instead of {before:.1} requests run on a replica at a time, and a step reads the weights for fewer of them",
             ));
         }
-        return Some(format!(
-            "replicas are busy {:.0} % of the time, compared with {:.0} % at the smallest size: there is too little work for each, or too \
+        _ => {
+            return Some(format!(
+                "replicas are busy {:.0} % of the time, compared with {:.0} % at the smallest size: there is too little work for each, or too \
              much waiting in the batch",
-            100.0 * broken.busy,
-            100.0 * base.busy
-        ));
+                100.0 * broken.busy,
+                100.0 * base.busy
+            ));
+        }
     };
     let ideal = if work == Work::Fixed { base_count / count } else { 1.0 };
     let worst = before
@@ -332,7 +356,6 @@ fn inefficiency_reason(points: &[Point], accelerators: f64, work: Work) -> Optio
         .map(|((part, before), (_, now))| (part, now - ideal * before, now))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (part, more, now_s) = worst;
-    let step = broken.step.max(1e-12);
     let described = match part {
         TimePart::Compute => "smaller shards compute less efficiently",
         TimePart::Communication => "communication is no longer hidden",
@@ -344,7 +367,7 @@ fn inefficiency_reason(points: &[Point], accelerators: f64, work: Work) -> Optio
     Some(format!(
         "{described}: {} takes {:.0} % of the step, {:.1} ms more than if all scaled",
         part.name(),
-        100.0 * now_s / step,
+        100.0 * now_s / step.max(1e-12),
         1e3 * more
     ))
 }

@@ -27,7 +27,7 @@ fn heading(work: Work) -> &'static str {
 
 /// Share of a step spent waiting for communication; `None` if the answer has no breakdown.
 fn communication(answer: &Answer) -> Option<f64> {
-    answer.parts.map(|parts| parts.communication / parts.total().max(1e-12))
+    answer.step().map(|(_, parts)| parts.communication / parts.total().max(1e-12))
 }
 
 /// Renders the curves as text.
@@ -40,7 +40,7 @@ pub fn render(curves: &[Curve], width: usize) -> String {
         }
         out += heading(curve.work);
         out.push('\n');
-        let training = curve.points.iter().any(|p| p.answer.as_ref().is_ok_and(|a| a.parts.is_some()));
+        let training = curve.points.iter().any(|p| p.answer.as_ref().is_ok_and(|a| a.step().is_some()));
         let priced = curve.points.iter().any(|p| p.answer.as_ref().is_ok_and(|a| a.cost.is_some()));
         let head = [
             "nodes",
@@ -59,7 +59,7 @@ pub fn render(curves: &[Curve], width: usize) -> String {
             let sizes = [point.nodes.to_string(), point.accelerators.to_string()];
             let cells: Vec<String> = match &point.answer {
                 Ok(a) => vec![
-                    if a.step > 0.0 { units::duration(a.step) } else { String::new() },
+                    a.step().map_or_else(String::new, |(step, _)| units::duration(step)),
                     units::si(a.rate),
                     units::percent(a.efficiency),
                     units::percent(a.analytical_efficiency),
@@ -138,7 +138,7 @@ pub fn document(name_of: &str, curves: &[Curve]) -> Value {
             Ok(a) => json!({
                 "nodes": point.nodes,
                 "accelerators": point.accelerators,
-                "iteration_time": if a.step > 0.0 { Some(a.step) } else { None },
+                "iteration_time": a.step().map(|(step, _)| step),
                 "tokens_per_sec": a.rate,
                 "analytical_tokens_per_sec": a.analytical_rate,
                 "efficiency": a.efficiency,
@@ -184,7 +184,7 @@ pub fn csv_of(curves: &[Curve]) -> String {
             let mut cells = vec![name(curve.work).to_owned(), point.nodes.to_string(), point.accelerators.to_string()];
             match &point.answer {
                 Ok(a) => {
-                    cells.push(if a.step > 0.0 { a.step.to_string() } else { String::new() });
+                    cells.push(csv::optional(a.step().map(|(step, _)| step)));
                     cells.extend(
                         [a.rate, a.efficiency, a.analytical_rate, a.analytical_efficiency].map(|v| v.to_string()),
                     );
@@ -238,17 +238,15 @@ pub fn plot(name_of: &str, curves: &[Curve]) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use atlas_plan::simulation::scale::Point;
+    use atlas_plan::simulation::scale::{ModeAnswer, Point};
 
     #[test]
     fn conclusion_names_the_sizes_that_cannot_run() {
         let answer = Answer {
-            step: 1.0,
+            mode: ModeAnswer::Serving { running: 1.0 },
             rate: 1.0,
             analytical_rate: 1.0,
-            parts: None,
             busy: 1.0,
-            running: 0.0,
             efficiency: 1.0,
             analytical_efficiency: 1.0,
             cost: None,
