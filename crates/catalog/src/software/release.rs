@@ -3,15 +3,15 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A calendar day, month or year. Unknown parts are 0.
+/// A calendar day, month or year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Day {
     /// Year, four digits.
     pub year: u16,
-    /// Month, 1 to 12, or 0 if only the year is known.
-    pub month: u8,
-    /// Day, 1 to 31, or 0 if only the month is known.
-    pub day: u8,
+    /// Month, 1 to 12, if it is known.
+    pub month: Option<u8>,
+    /// Day, 1 to 31, if it is known.
+    pub day: Option<u8>,
 }
 
 impl Day {
@@ -20,29 +20,31 @@ impl Day {
     pub fn parse(text: &str) -> Option<Day> {
         let date = text.trim().split(['T', ' ']).next()?;
         let mut parts = date.split('-');
-        let part = |text: Option<&str>, digits: usize| match text {
-            None => Some(0),
+        let number = |text: &str, digits: usize| -> Option<u16> {
+            let plain = text.len() == digits && text.bytes().all(|b| b.is_ascii_digit());
+            plain.then(|| text.parse().ok()).flatten()
+        };
+        let year = number(parts.next()?, 4).filter(|year| (1990..2200).contains(year))?;
+        // `Some(None)` if the part is missing, `None` if it is invalid.
+        let mut part = |last: u8| match parts.next() {
+            None => Some(None),
             Some(text) => {
-                let plain = text.len() == digits && text.bytes().all(|b| b.is_ascii_digit());
-                plain.then(|| text.parse::<u16>().ok()).flatten()
+                let value = u8::try_from(number(text, 2)?).ok()?;
+                (1..=last).contains(&value).then_some(Some(value))
             }
         };
-        let year = part(Some(parts.next()?), 4)?;
-        let month = part(parts.next(), 2)?;
-        let day = part(parts.next(), 2)?;
-        let known = parts.next().is_none() && (1990..2200).contains(&year) && month <= 12 && day <= 31;
-        known.then(|| Some(Day { year, month: u8::try_from(month).ok()?, day: u8::try_from(day).ok()? }))?
+        let day = Day { year, month: part(12)?, day: part(31)? };
+        parts.next().is_none().then_some(day)
     }
 
     /// Year, month and day of the first possible day.
     fn begin(self) -> (u16, u8, u8) {
-        (self.year, self.month.max(1), self.day.max(1))
+        (self.year, self.month.unwrap_or(1), self.day.unwrap_or(1))
     }
 
     /// Year, month and day of the last possible day.
     fn end(self) -> (u16, u8, u8) {
-        let or = |value: u8, last: u8| if value == 0 { last } else { value };
-        (self.year, or(self.month, 12), or(self.day, 31))
+        (self.year, self.month.unwrap_or(12), self.day.unwrap_or(31))
     }
 
     /// Whether the first possible day is not after the last possible day of `other`.
@@ -55,9 +57,9 @@ impl Day {
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.month, self.day) {
-            (0, _) => write!(f, "{:04}", self.year),
-            (month, 0) => write!(f, "{:04}-{month:02}", self.year),
-            (month, day) => write!(f, "{:04}-{month:02}-{day:02}", self.year),
+            (None, _) => write!(f, "{:04}", self.year),
+            (Some(month), None) => write!(f, "{:04}-{month:02}", self.year),
+            (Some(month), Some(day)) => write!(f, "{:04}-{month:02}-{day:02}", self.year),
         }
     }
 }
@@ -116,7 +118,7 @@ impl Version {
     pub fn month(self) -> Option<Day> {
         let [year, month, ..] = self.parts;
         let (year, month) = (u16::try_from(2000 + year).ok()?, u8::try_from(month).ok()?);
-        self.is_calendar().then_some(Day { year, month, day: 0 })
+        self.is_calendar().then_some(Day { year, month: Some(month), day: None })
     }
 
     /// Compares two releases. Returns `None` if only one of them is a calendar release.
@@ -169,7 +171,9 @@ mod tests {
         assert!(day("2024-07").may_precede_or_equal(day("2024-07-01")));
         assert!(!day("2024-08-01").may_precede_or_equal(day("2024-07")));
         assert_eq!(day("2026").to_string(), "2026");
-        assert_eq!(Day::parse("2024-13"), None);
+        for invalid in ["2024-13", "2024-00", "2024-00-12", "2024-07-00", "2024-07-32", "2024-07-01-01"] {
+            assert_eq!(Day::parse(invalid), None, "{invalid}");
+        }
         assert_eq!(Day::parse("24-07-01"), None);
     }
 
