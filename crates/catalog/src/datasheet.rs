@@ -224,7 +224,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
         head_dim: t.head_dim,
         ffn: t.ffn_hidden_size,
         gated: t.gated_mlp,
-        vocab: t.vocab_size,
+        vocab: t.vocab_size.unwrap_or(Count::ZERO),
         tied: t.tied_embeddings,
         attention,
         window: t.window.map(|window| Window { size: window.size, share: window.share, chunked: window.chunked }),

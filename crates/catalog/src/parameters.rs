@@ -49,7 +49,7 @@ impl Transformer {
     pub fn embedding_parameters(&self) -> f64 {
         let hidden = self.hidden_size;
         let positions = if self.learned_positions { self.max_context * hidden } else { 0.0 };
-        let tokens = self.vocab_size * hidden;
+        let tokens = self.vocab_size.map_or(0.0, |size| size * hidden);
         match self.kind {
             TransformerKind::Decoder | TransformerKind::EncoderDecoder => {
                 tokens * if self.tied_embeddings { 1.0 } else { 2.0 } + positions

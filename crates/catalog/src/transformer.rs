@@ -243,8 +243,8 @@ pub struct Transformer {
     pub mlp_bias: bool,
     /// Mixture of experts, which replaces the dense MLP.
     pub experts: Option<Experts>,
-    /// Size of the vocabulary; 0 for vision transformers.
-    pub vocab_size: Count,
+    /// Size of the vocabulary; `None` for vision transformers.
+    pub vocab_size: Option<Count>,
     /// Maximum context length, tokens.
     pub max_context: Count,
     /// Whether the output layer shares its weights with the embedding.

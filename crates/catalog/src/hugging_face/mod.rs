@@ -224,7 +224,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
         gated_mlp: family.gated_mlp,
         mlp_bias,
         experts,
-        vocab_size: vocab_size?,
+        vocab_size: Some(vocab_size?),
         max_context: max_context?,
         tied_embeddings,
         learned_positions: family.learned_positions,

@@ -150,7 +150,7 @@ fn encoder(
             gated_mlp: known.gated,
             mlp_bias: known.biases,
             experts: None,
-            vocab_size: Count::ZERO,
+            vocab_size: None,
             max_context: Count::floor(across * across + 1.0),
             tied_embeddings: false,
             learned_positions: known.learned_positions,

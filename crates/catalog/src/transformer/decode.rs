@@ -56,7 +56,7 @@ impl Transformer {
         });
         let experts = fields.map("moe", Experts::decode).flatten();
         let vocab_size = match kind {
-            TransformerKind::Vision => Some(Count::ZERO),
+            TransformerKind::Vision => None,
             _ => fields.required_count("vocab_size", WIDTH),
         };
         let max_context = fields.required_count("max_context", Bounds { max: 1e10, ..WIDTH });
@@ -114,7 +114,8 @@ impl Transformer {
             gated_mlp: gated_mlp?,
             mlp_bias,
             experts,
-            vocab_size: vocab_size?,
+            // If it is missing, an error is reported.
+            vocab_size,
             max_context: max_context?,
             tied_embeddings,
             learned_positions,

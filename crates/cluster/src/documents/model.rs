@@ -133,7 +133,7 @@ fn by_widths(facts: &Facts, catalog: &Catalog) -> Vec<Arc<Model>> {
         (Field::ArchitectureFfnHiddenSize, |t| f64::from(t.ffn_hidden_size)),
         (Field::ArchitectureNumAttentionHeads, |t| f64::from(t.n_heads)),
         (Field::ArchitectureNumQueryGroups, |t| f64::from(t.n_kv_heads)),
-        (Field::ArchitectureVocabSize, |t| f64::from(t.vocab_size)),
+        (Field::ArchitectureVocabSize, |t| t.vocab_size.map_or(0.0, f64::from)),
         (Field::ArchitectureNumExperts, |t| t.experts.map_or(0.0, |experts| f64::from(experts.count))),
         (Field::ArchitectureMoeTopk, |t| t.experts.map_or(0.0, |experts| f64::from(experts.per_token))),
     ];

@@ -122,7 +122,7 @@ fn fill_overrides(
     if usage == ModelUse::Serving {
         return;
     }
-    if differs("vocab_size", f64::from(t.vocab_size)).is_some() {
+    if differs("vocab_size", t.vocab_size.map_or(0.0, f64::from)).is_some() {
         record.copy_text("vocab_size", row.text("vocab_size"));
     } else if row.text("vocab_size").is_empty() {
         vocabulary(record, row.text("notes"));

@@ -145,7 +145,7 @@ fn architecture(job: &Job<'_>, a: &mut Arguments) {
             .push_unchecked(["--qk-pos-emb-head-dim".into(), count(latent.qk_rope_dim).into()])
             .push_unchecked(["--v-head-dim".into(), count(latent.v_head_dim).into()]);
     }
-    a.put("--vocab-size", count(m.vocab_size));
+    a.put("--vocab-size", m.vocab_size.map_or(1, count));
     a.put_switch("--swiglu", m.gated_mlp).put_switch("--untie-embeddings-and-output-weights", !m.tied_embeddings);
     let positions = if m.learned_positions { "learned_absolute" } else { "rope" };
     a.push_unchecked(["--position-embedding-type".into(), positions.into()]);

@@ -148,7 +148,7 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         None => {}
     }
     k.put_unchecked("model.optim.lr", 1e-5)
-        .put_unchecked("model.override_vocab_size", count(m.vocab_size))
+        .put_unchecked("model.override_vocab_size", m.vocab_size.map_or(1, count))
         .put_unchecked("model.tokenizer.library", "megatron")
         .put_unchecked("model.tokenizer.type", "GPT2BPETokenizer")
         .put_unchecked("model.data.data_impl", "mock")
