@@ -164,7 +164,7 @@ const GENERAL: [&str; 6] = ["node", "nodes", "gpu", "gpus", "accelerator", "acce
 /// Whether a name contains a word. A number alone does not count, since it would match too many names. An empty word,
 /// which remains of `*`, matches every name.
 fn contains_word(word: &str, name: &str) -> bool {
-    let number = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
+    let number = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || c == '-');
     !number && !GENERAL.contains(&word) && name.to_lowercase().contains(word)
 }
 
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(named("l4*"), ["l40s-8", "l4-8"]);
         assert_eq!(named("a100"), ["a100-sxm-80gb-8"]);
         assert_eq!(named("groq"), ["GROQ_LPU_NODE"]);
-        for word in ["100", "node", "nodes"] {
+        for word in ["100", "-5", "node", "nodes"] {
             assert_eq!(named(word), Vec::<&str>::new(), "{word}");
         }
     }

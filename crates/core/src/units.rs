@@ -33,8 +33,8 @@ pub fn written(value: f64) -> String {
 pub fn prefix(value: f64, digits: i32) -> (f64, &'static str) {
     const PREFIXES: [(f64, &str); 6] = [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let bump = round_up_share(digits);
-    // Four digits before the decimal point need no prefix.
-    if !value.is_finite() || value.abs() < 1e4 * bump {
+    // Four digits before the decimal point need no prefix. No prefix shortens numbers beyond the last one.
+    if !value.is_finite() || value.abs() < 1e4 * bump || value.abs() >= 1e22 {
         return (1.0, "");
     }
     PREFIXES.into_iter().find(|(scale, _)| value.abs() >= scale * bump).unwrap_or((1.0, ""))
@@ -71,8 +71,8 @@ pub fn memory(bytes: f64) -> String {
     )
 }
 
-/// Formats a number with `digits` significant digits. Trailing zeros are kept so that columns align. Very small numbers
-/// use scientific notation.
+/// Formats a number with `digits` significant digits. Trailing zeros are kept so that columns align. Very small and very
+/// large numbers use scientific notation.
 #[must_use]
 pub fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 {
@@ -82,7 +82,7 @@ pub fn significant(value: f64, digits: i32) -> String {
         return "–".to_owned();
     }
     let magnitude = magnitude_after_rounding(value, digits);
-    if magnitude < -6 {
+    if !(-6..=21).contains(&magnitude) {
         let places = usize::try_from(digits - 1).unwrap_or_default();
         return format!("{value:.places$e}");
     }
@@ -307,5 +307,6 @@ mod tests {
             assert_eq!(written(value), text);
             assert_eq!(written(value).parse(), Ok(value));
         }
+        assert_eq!((si(1e308), significant(1e300, 4)), ("1.000e308".to_owned(), "1.000e300".to_owned()));
     }
 }
