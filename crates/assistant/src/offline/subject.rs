@@ -398,7 +398,7 @@ fn part_of_node<'a>(node: &Case<'a>, count: u32, reply: &mut Reply) -> Result<Ca
         let changes: Vec<(Knob, Setting)> = all.map(|(knob, value)| (knob, Setting::Number(value))).collect();
         node.with(&changes)
     };
-    let degrees = || (1..=count).filter(|tp| count % tp == 0);
+    let degrees = || (1..=count).filter(|tp| count.is_multiple_of(*tp));
     let runs = degrees().filter_map(|tp| with(tp).ok()).filter(|case| case.trouble().is_none());
     let rate = |case: &Case<'_>| case.value(MetricId::TokensPerSec.metric()).unwrap_or_default();
     let case = match runs.max_by(|a, b| rate(a).total_cmp(&rate(b))) {
