@@ -388,19 +388,41 @@ fn reload_keeps_selection_overrides_marks_and_baseline() {
     std::fs::write(&targets, shipped).unwrap();
     reload(&mut h);
     assert_eq!(h.metric("usd_per_hour"), before);
+}
+
+#[test]
+fn only_files_that_are_kept_or_fixed_are_said_to_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let layer = dir.path().join("workload");
+    std::fs::create_dir(&layer).unwrap();
+    let targets = layer.join("targets.yaml");
+    let own = "- name: mine\n  vendor: NVIDIA\n  accelerator: nvidia-h100-sxm-80gb\n  accelerators_per_node: 8\n  \
+               num_nodes: 1\n  memory_gb_per_accel: 80\n  cost: { hourly_usd: 20, energy_watts_node: 10200, pue: 1.1 }\n";
+    std::fs::write(&targets, own).unwrap();
+    let sources = Sources { config_dir: Some(dir.path().to_owned()), ..Sources::built_in() };
+    let mut h = Harness::new(120, 40);
+    h.app.library = Arc::new(Library::load(&sources, None));
+    (h.app.now.setup.target, h.app.now.setup.workload) = ("mine".into(), "llama3.1-8b-serve".into());
+    h.app.recompute();
+    assert!(h.app.answer.outcome.is_ok());
+    let reload = |h: &mut Harness| {
+        let library = Arc::new(Library::load(&sources, Some(&h.app.library)));
+        let problems = library.problems().clone();
+        h.send(Message::Reloaded(library, Vec::new().into(), Vec::new(), problems));
+        h.app.status.as_ref().map(|status| status.text.clone()).unwrap_or_default()
+    };
     // Nothing is kept of a file that was deleted before a directory took its place.
-    let status = |h: &Harness| h.app.status.as_ref().unwrap().text.clone();
     std::fs::remove_file(&targets).unwrap();
-    reload(&mut h);
+    assert!(reload(&mut h).contains("target `mine` is no longer in"));
     std::fs::create_dir(&targets).unwrap();
-    reload(&mut h);
-    assert!(!status(&h).contains("Keeping the last valid content"), "{}", status(&h));
+    let status = reload(&mut h);
+    assert!(status.contains("not a regular file") && !status.contains("Keeping the last valid content"), "{status}");
     // Valid files without the target do not fix everything.
     std::fs::remove_dir(&targets).unwrap();
-    std::fs::write(&targets, shipped.replace("GROQ_LPU_NODE", "OTHER")).unwrap();
-    reload(&mut h);
+    std::fs::write(&targets, own.replace("mine", "other")).unwrap();
+    let status = reload(&mut h);
     assert!(h.app.answer.outcome.is_err());
-    assert!(!status(&h).contains("All errors fixed"), "{}", status(&h));
+    assert!(!status.contains("All errors fixed"), "{status}");
 }
 
 #[test]
