@@ -245,6 +245,15 @@ const MAX_REQUESTS: f64 = 50e6;
 const MAX_REPLICAS: f64 = 65_536.0;
 
 impl Input {
+    /// Whether the outputs of equal requests differ a little. Attention groups compute whole prompts in parallel, and a
+    /// request that arrives while others are computed begins and ends with them: without an end, all requests would
+    /// meet and never part.
+    #[must_use]
+    pub fn spreads_outputs(&self) -> bool {
+        let ends = matches!(self.system.load, Load::Closed { requests, .. } if requests.is_finite());
+        self.staggered && self.system.pools.is_none() && self.system.layout.attention_dp > 1.0 && !ends
+    }
+
     /// Returns the input that simulates the scenario of the analytical engine for `system`, with its load as arrivals
     /// and constant lengths. `requests` is the number of requests for loads without an end.
     pub fn of(system: &ServingInput, constants: &Constants, requests: u32) -> Input {

@@ -5,7 +5,7 @@ use super::input::{Arrivals, Input, Phase, Prefixes};
 use crate::kernel::{Distribution, Stream, Time};
 use atlas_core::count::Count;
 use atlas_core::math;
-use atlas_perf::serving::{Load, latency};
+use atlas_perf::serving::latency;
 
 /// Purposes of the random streams.
 const ARRIVAL_STREAM: u32 = 0;
@@ -130,7 +130,7 @@ impl<'a> Workload<'a> {
         let mut osl = draw(&lengths.osl, &mut stream, longest - isl);
         let mut whole = true;
         if let (Arrivals::Closed { concurrency }, true) = (&self.input.arrivals, self.input.staggered) {
-            if self.spreads() {
+            if self.input.spreads_outputs() {
                 osl = (osl * (1.0 + SPREAD * (2.0 * stream.uniform() - 1.0))).round().max(1.0);
             }
             if index < *concurrency {
@@ -140,15 +140,6 @@ impl<'a> Workload<'a> {
         }
         let prefix = self.group_of(index);
         Demand { isl: isl as u32, osl: osl as u32, prefix, whole }
-    }
-
-    /// Whether the outputs of equal requests differ a little. Attention groups compute whole prompts in parallel, and a
-    /// request that arrives while others are computed begins and ends with them: without an end, all requests would
-    /// meet and never part.
-    fn spreads(&self) -> bool {
-        let system = &self.input.system;
-        let ends = matches!(system.load, Load::Closed { requests, .. } if requests.is_finite());
-        system.pools.is_none() && system.layout.attention_dp > 1.0 && !ends
     }
 
     /// Share of the output that is left for request `index` of a closed load that is already in its steady state.

@@ -229,7 +229,7 @@ fn alone(system: &ServingInput, in_flight: f64) -> Option<f64> {
     (system.pools.is_none() && system.layout.dp > 1.0 && each >= 1.0 && each.fract() == 0.0).then_some(each)
 }
 
-/// Whether runs with different seeds differ.
+/// Whether arrivals, lengths or drafts are random.
 fn is_drawn(input: &Input) -> bool {
     let random_arrivals = match input.arrivals {
         Arrivals::Poisson { .. } => true,
@@ -253,7 +253,8 @@ pub(super) fn answer(
     let stood_for = system.layout.dp.max(Count::ONE) / input.system.layout.dp.max(Count::ONE);
     // The whole requested deployment, even if only a part of it is simulated.
     let whole = ServingInput { load: loaded(settings, system, constants, &closed).load, ..*system };
-    let drawn = is_drawn(&input);
+    // Runs with different seeds differ.
+    let drawn = is_drawn(&input) || input.spreads_outputs();
     let runs = if drawn { settings.replications } else { 1 };
     let ends = match whole.load {
         Load::Closed { requests, .. } | Load::Burst { requests } => requests.is_finite(),
