@@ -1,6 +1,9 @@
 //! Parsers of published request traces: Azure's LLM inference traces (CSV), Mooncake's (JSON lines), and the detailed
-//! result files of vLLM's and SGLang's serving benchmarks. They take text; files are read elsewhere.
+//! result files of vLLM's and SGLang's serving benchmarks.
 
+use std::path::Path;
+
+use atlas_document::sources::read_bytes;
 use atlas_sim::serving::TraceRequest;
 use serde::Deserialize;
 use thiserror::Error;
@@ -166,6 +169,30 @@ pub fn benchmark(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     let both = r.input_lens.iter().zip(&r.output_lens).enumerate();
     let request = |(k, (&isl, &osl))| TraceRequest { seconds: start(k), isl, osl, prefix: vec![] };
     Ok(sorted_from_zero(both.map(request).collect()))
+}
+
+/// Maximum size of a trace file, bytes.
+const MAX_TRACE_BYTES: u64 = 1 << 30;
+
+/// Reads a trace in any of the supported formats.
+///
+/// # Errors
+///
+/// If the file cannot be read or is not a trace.
+pub fn read(file: &Path) -> Result<Vec<TraceRequest>, String> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let bytes = read_bytes(file, MAX_TRACE_BYTES).map_err(|error| named(&error))?;
+    let text = String::from_utf8(bytes).map_err(|error| named(&error.utf8_error()))?;
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let read = if first.trim_start().starts_with('{') {
+        // An object per line with its own timestamp is Mooncake's format; a complete result is a benchmark's.
+        let timed = ["timestamp", "input_length"].iter().any(|key| first.contains(&format!("\"{key}\"")));
+        if timed { mooncake(&text) } else { benchmark(&text) }
+    } else {
+        azure(&text)
+    };
+    let requests = read.map_err(|error| named(&error))?;
+    if requests.is_empty() { Err(named(&"found no requests")) } else { Ok(requests) }
 }
 
 #[cfg(test)]
