@@ -86,14 +86,14 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         other => color_eyre::eyre::eyre!(other),
     });
     let mut reply: offline::Reply = reply?;
-    if gauge.cancelled() {
+    if gauge.canceled() {
         reply.answer.insert(0, offline::Block::Text(INTERRUPTED.to_owned()));
     }
     match args.format {
         Format::Table => output::print(&globals.charset().write(&reply.text(output::width())))?,
         Format::Json => output::print(&to_json(&reply)?)?,
     }
-    if gauge.cancelled() {
+    if gauge.canceled() {
         output::write_stderr(INTERRUPTED);
         return Err(Failure::Reported.into());
     }

@@ -98,7 +98,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return measured::run(&args.measured, args.format, workload, predicted.as_ref(), &library, globals);
     }
     let Some(comparison) = predicted else { return Ok(()) };
-    let ended = gauge.cancelled();
+    let ended = gauge.canceled();
     // If no methodology is given, the output is the plain comparison.
     let configurations = requested.map(|methodology| Configurations::of(&comparison, methodology));
     let text = match (args.format, configurations) {
@@ -209,7 +209,7 @@ fn answer(
     methodology: Methodology,
     gauge: &Gauge,
 ) -> Result<Answer, String> {
-    if gauge.cancelled() {
+    if gauge.canceled() {
         return Err("interrupted before this target".to_owned());
     }
     let (parts, mut overrides) = parts(library, target, workload, &args.knobs)?;

@@ -197,7 +197,7 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
                     }
                     _ => Entry::of(name.clone(), parts, overrides),
                 };
-                if gauge.cancelled() {
+                if gauge.canceled() {
                     write_stderr("interrupted: not all targets were searched; nothing written");
                     return Err(Failure::Reported.into());
                 }

@@ -132,8 +132,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         works.iter().map(one).collect::<color_eyre::Result<Vec<Curve>>>()
     })??;
     print(args, &name, &curves, globals.charset())?;
-    write(args, &config, &name, &curves, gauge.cancelled())?;
-    if gauge.cancelled() {
+    write(args, &config, &name, &curves, gauge.canceled())?;
+    if gauge.canceled() {
         write_stderr("interrupted: larger sizes are missing");
         return Err(Failure::Reported.into());
     }
@@ -180,10 +180,10 @@ fn print(args: &Args, name: &str, curves: &[Curve], charset: Charset) -> color_e
     Ok(())
 }
 
-fn write(args: &Args, config: &Config, name: &str, curves: &[Curve], cancelled: bool) -> color_eyre::Result<()> {
+fn write(args: &Args, config: &Config, name: &str, curves: &[Curve], canceled: bool) -> color_eyre::Result<()> {
     let plot = described::plot(name, curves);
     let mut document = described::document(name, curves);
-    if let Some(map) = document.as_object_mut().filter(|_| cancelled) {
+    if let Some(map) = document.as_object_mut().filter(|_| canceled) {
         let sizes = curves.iter().map(|curve| curve.points.len()).max().unwrap_or(0);
         map.insert("partial".to_owned(), serde_json::json!({"sizes_described": sizes, "sizes": args.nodes.len()}));
     }

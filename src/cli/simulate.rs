@@ -138,13 +138,13 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     } else {
         simulate_locally(&args, &configs, &library)?
     };
-    let cancelled = answers.len() < configs.len() || answers.iter().any(|answer| answer.outcome.cancelled);
+    let canceled = answers.len() < configs.len() || answers.iter().any(|answer| answer.outcome.canceled);
     print(&args, &answers, globals)?;
     write(&args, &answers)?;
-    for answer in answers.iter().filter(|answer| !answer.outcome.cancelled) {
+    for answer in answers.iter().filter(|answer| !answer.outcome.canceled) {
         keep::keep(EntryKind::Simulation, draft(answer, &library)?);
     }
-    if cancelled {
+    if canceled {
         write_stderr("interrupted: the results cover only the runs completed so far");
         return Err(Failure::Reported.into());
     }
@@ -185,7 +185,7 @@ fn simulate_locally(args: &Args, configs: &[Config], library: &Library) -> color
     run_with_progress(&gauge, Duration::from_millis(500), "simulated", || {
         let mut answers = Vec::new();
         for config in configs {
-            if answers.is_empty() || !gauge.cancelled() {
+            if answers.is_empty() || !gauge.canceled() {
                 answers.push(planned(config, args, library, &gauge)?.answer(&gauge)?);
             }
         }
@@ -290,14 +290,14 @@ impl Planned {
     fn answer(self, gauge: &RunsProgress) -> color_eyre::Result<Answer> {
         let Planned { config, plan, options } = self;
         let outcome = simulated(&plan, gauge).map_err(|problems| {
-            if !gauge.cancelled() {
+            if !gauge.canceled() {
                 return refused(problems);
             }
             write_stderr("interrupted before there was a result");
             Failure::Reported.into()
         })?;
         let study = match (&plan.work, &outcome.first) {
-            (Work::Training(work), Measured::Training(m)) if options.wants_goodput() && !outcome.cancelled => {
+            (Work::Training(work), Measured::Training(m)) if options.wants_goodput() && !outcome.canceled => {
                 Some(goodput::study(work, m.output.tokens_per_second, &options, gauge).map_err(refused)?)
             }
             _ => None,
@@ -376,13 +376,13 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
         let place = args.out.clone().or(own);
         if let Some(place) = place {
             // A chart cannot show that a run was interrupted, so none are written for an interrupted run.
-            let plots = !answer.outcome.cancelled
+            let plots = !answer.outcome.canceled
                 && !matches!(&answer.config.subject, Subject::Predecessor(f) if !f.enable_visualization);
             let mut folder = Folder::open(&place, &answer.plan.name)?;
             folder.json("results.json", &document(answer))?;
             folder.json("bottlenecks.json", &serde_json::json!(answer.outcome.bottlenecks))?;
             let mut config = answer.config.yaml()?;
-            if answer.outcome.cancelled {
+            if answer.outcome.canceled {
                 config.insert_str(0, "# Interrupted: results.json covers only part of this configuration.\n");
             }
             folder.text("config.yaml", &config)?;

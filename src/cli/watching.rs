@@ -106,7 +106,7 @@ pub fn run_with_progress<T>(
     let signals = signals()?;
     signals.idle.store(false, Relaxed);
     let over = AtomicBool::new(false);
-    let (answer, cancelled) = std::thread::scope(|scope| {
+    let (answer, canceled) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| show(gauge, patience, what, &signals.stop, &over));
         let answer = {
             // Also ends the watcher if the work panics.
@@ -117,7 +117,7 @@ pub fn run_with_progress<T>(
     });
     if !signals.stop.load(Relaxed) {
         signals.idle.store(true, Relaxed);
-    } else if !cancelled {
+    } else if !canceled {
         // The signal arrived after the work was done: the result is not partial, and its output is not wanted.
         std::process::exit(INTERRUPTED);
     }
@@ -137,12 +137,12 @@ fn show(gauge: &impl Cancelable, patience: Duration, what: &str, stop: &AtomicBo
     let began = Instant::now();
     let on_terminal = io::stderr().is_terminal();
     let mut bar: Option<ProgressBar> = None;
-    let mut cancelled = false;
+    let mut canceled = false;
     let mut next_line = LINE_INTERVAL;
     while !over.load(Relaxed) {
         if stop.load(Relaxed) {
             gauge.cancel();
-            cancelled = true;
+            canceled = true;
         }
         let (done, total) = gauge.progress();
         if bar.is_none() && on_terminal && total > 0 && began.elapsed() > patience {
@@ -164,5 +164,5 @@ fn show(gauge: &impl Cancelable, patience: Duration, what: &str, stop: &AtomicBo
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    cancelled
+    canceled
 }

@@ -385,7 +385,7 @@ fn phases_of_a_schedule_are_simulated_at_their_arrival_rates() {
 }
 
 #[test]
-fn event_run_reports_progress_records_tasks_and_can_be_cancelled() {
+fn event_run_reports_progress_records_tasks_and_can_be_canceled() {
     let scenario = of("h100x8", "llama3_8b_train", &[]);
     let progress = Progress::new();
     let run = event::run(&scenario, &progress).unwrap();
@@ -395,9 +395,9 @@ fn event_run_reports_progress_records_tasks_and_can_be_cancelled() {
     // Recorded operators are simulated one by one, each rounded to picoseconds.
     let (kept, quick) = (run.estimate.total, estimate(&scenario).total);
     assert!((kept.step_time_ms / quick.step_time_ms - 1.0).abs() < 1e-8, "{kept:?} {quick:?}");
-    let cancelled = Progress::new();
-    cancelled.cancel();
-    assert!(event::run(&scenario, &cancelled).is_none());
+    let canceled = Progress::new();
+    canceled.cancel();
+    assert!(event::run(&scenario, &canceled).is_none());
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn search_beyond_the_candidate_limit_is_local_and_reported_as_such() {
     assert!(throughput(&some) <= throughput(&all) && throughput(&some) > 0.9 * throughput(&all));
     let gauge = Gauge::default();
     gauge.cancel();
-    assert_eq!(optimize(&problem, &gauge).extent.proof, Proof::Cancelled);
+    assert_eq!(optimize(&problem, &gauge).extent.proof, Proof::Canceled);
 }
 
 fn json(dir: &Path, args: &[&str]) -> Value {

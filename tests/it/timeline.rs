@@ -167,7 +167,7 @@ fn simulations_are_cached_and_an_edit_cancels_a_running_one() {
     assert_eq!((h.ordered, h.metric("ttft_ms"), h.app.answer.pending), (ordered + 1, first, false));
     h.idle = true;
     h.set("concurrency", "16").set("concurrency", "8");
-    assert_eq!(h.orders.len(), 1, "the first of them was cancelled");
+    assert_eq!(h.orders.len(), 1, "the first of them was canceled");
 }
 
 #[test]

@@ -253,7 +253,7 @@ pub fn describe_extent(looked: &SearchExtent) -> String {
              no change of one or two knobs improves on this, but a better one elsewhere is possible (raise \
              --max-candidates)."
         ),
-        Proof::Cancelled => {
+        Proof::Canceled => {
             format!(
                 "Stopped after {estimated} of {space} combinations ({valid} valid) in {seconds} s; the best so far."
             )
@@ -296,7 +296,7 @@ fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
     let (proof, starts) = match looked.proof {
         Proof::Exhaustive => ("exhaustive", None),
         Proof::Local { starts } => ("local", Some(starts)),
-        Proof::Cancelled => ("cancelled", None),
+        Proof::Canceled => ("cancelled", None),
     };
     let axes = problem.space.axes().iter().map(|axis| {
         let values: Vec<Value> = axis.values.iter().map(setting).collect();

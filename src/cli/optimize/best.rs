@@ -48,7 +48,7 @@ pub(super) fn run(
         Format::Csv => described::csv(&problem, &found),
     };
     output::print(&text)?;
-    if gauge.cancelled() {
+    if gauge.canceled() {
         write_stderr("interrupted: this is the best of the candidates evaluated so far; no record is written");
         return Err(Failure::Reported.into());
     }

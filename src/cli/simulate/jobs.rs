@@ -111,8 +111,8 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         color_eyre::Result::<_>::Ok((input, sizes, out))
     })??;
     let mut document = report::document(jobs, input.accelerators, &sizes, &out);
-    let cancelled = gauge.cancelled();
-    if let Some(map) = document.as_object_mut().filter(|_| cancelled) {
+    let canceled = gauge.canceled();
+    if let Some(map) = document.as_object_mut().filter(|_| canceled) {
         let ended = out.jobs.iter().flatten().count();
         map.insert("partial".to_owned(), serde_json::json!({"jobs_described": ended, "jobs": jobs.jobs.len()}));
     }
@@ -128,12 +128,12 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         let mut folder = Folder::open(place, &jobs.name)?;
         folder.json("results.json", &document)?;
         folder.text("config.yaml", &config.yaml()?)?;
-        if !cancelled {
+        if !canceled {
             folder.chart("jobs_over_time", &report::chart(jobs, input.accelerators, &sizes, &out))?;
         }
         folder.print_paths();
     }
-    if cancelled {
+    if canceled {
         output::write_stderr("interrupted: the results cover only the jobs completed so far");
         return Err(Failure::Reported.into());
     }

@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_e
             .collect::<color_eyre::Result<Vec<Answer>>>()
     })?;
     let mut answers = answers?;
-    if gauge.cancelled() {
+    if gauge.canceled() {
         return Err(eyre!("interrupted before anything was submitted"));
     }
     let total: u64 = items + answers.len() as u64;

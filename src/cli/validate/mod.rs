@@ -196,7 +196,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         judged.push((table.kind, rows));
     }
     let (done, of) = gauge.progress();
-    let stopped = gauge.cancelled() && done < of;
+    let stopped = gauge.canceled() && done < of;
     let mut verdicts = judged;
     if let Some(source) = &args.source {
         let wanted = source.to_lowercase();

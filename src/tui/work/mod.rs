@@ -17,7 +17,7 @@
 //! To add another engine or view: a struct with the inputs that implements [`Job`]; a variant of [`Product`] for the
 //! result; a [`Query`] in [`Queries`] with a type for its question; a line in `handle_result`; and a call of
 //! [`Query::ask`] in the `follow` of the view, or where the user requests it. A job calls only pure functions, and passes its gauge to the engine or
-//! checks `Gauge::cancelled` itself.
+//! checks `Gauge::canceled` itself.
 
 mod ask;
 pub mod job;
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(ask(&mut query, 7, &mut serials), [order(1)]);
         assert_eq!(ask(&mut query, 7, &mut serials), [], "asked already");
         assert_eq!(ask(&mut query, 8, &mut serials), [Effect::Cancel(1), order(2)]);
-        assert!(!query.store_answer(1, 'a'), "of a cancelled order");
+        assert!(!query.store_answer(1, 'a'), "of a canceled order");
         assert!(query.store_answer(2, 'b') && query.is_fresh());
         assert_eq!(ask(&mut query, 8, &mut serials), [], "answered already");
         assert_eq!(ask(&mut query, 9, &mut serials), [order(3)]);

@@ -32,7 +32,7 @@ enum ConnectionMessage {
 pub(super) fn exchange(
     request: &Request,
     settings: &Settings,
-    cancelled: &dyn Fn() -> bool,
+    canceled: &dyn Fn() -> bool,
     retrying: &mut dyn FnMut(&EndpointError, Duration),
     event: &mut dyn FnMut(&str) -> Result<(), EndpointError>,
 ) -> Result<(), EndpointError> {
@@ -40,7 +40,7 @@ pub(super) fn exchange(
     let mut attempt = 0;
     loop {
         let mut arrived = false;
-        let outcome = attempt_once(request, settings, cancelled, &mut |data| {
+        let outcome = attempt_once(request, settings, canceled, &mut |data| {
             arrived = true;
             event(data)
         });
@@ -52,8 +52,8 @@ pub(super) fn exchange(
         retrying(&error, pause);
         let until = Instant::now() + pause;
         while Instant::now() < until {
-            if cancelled() {
-                return Err(EndpointError::Cancelled);
+            if canceled() {
+                return Err(EndpointError::Canceled);
             }
             std::thread::sleep(CANCELLATION_INTERVAL.min(until.saturating_duration_since(Instant::now())));
         }
@@ -66,7 +66,7 @@ pub(super) fn exchange(
 fn attempt_once(
     request: &Request,
     settings: &Settings,
-    cancelled: &dyn Fn() -> bool,
+    canceled: &dyn Fn() -> bool,
     event: &mut dyn FnMut(&str) -> Result<(), EndpointError>,
 ) -> Result<(), EndpointError> {
     let (sender, receiver): (SyncSender<ConnectionMessage>, Receiver<ConnectionMessage>) = sync_channel(64);
@@ -78,8 +78,8 @@ fn attempt_once(
     });
     begin.map_err(|error| EndpointError::Connection(error.to_string()))?;
     loop {
-        if cancelled() {
-            return Err(EndpointError::Cancelled);
+        if canceled() {
+            return Err(EndpointError::Canceled);
         }
         match receiver.recv_timeout(CANCELLATION_INTERVAL) {
             Ok(ConnectionMessage::Event(data)) => event(&data)?,

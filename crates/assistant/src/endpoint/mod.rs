@@ -74,7 +74,7 @@ pub enum EndpointError {
     Rounds(usize),
     /// Canceled by the user.
     #[error("stopped")]
-    Cancelled,
+    Canceled,
 }
 
 impl EndpointError {
@@ -132,7 +132,7 @@ pub fn ask(
     settings: &Settings,
     conversation: &mut Conversation,
     toolbox: &Toolbox<'_>,
-    cancelled: &dyn Fn() -> bool,
+    canceled: &dyn Fn() -> bool,
     sink: &mut dyn FnMut(Event<'_>),
 ) -> Result<NumberOrigins, EndpointError> {
     let from = conversation.messages.len().saturating_sub(1);
@@ -140,7 +140,7 @@ pub fn ask(
     for _ in 0..MAX_ROUNDS {
         let request = request(settings, conversation);
         let mut turn = PartialAnswer { taken, ..PartialAnswer::default() };
-        let outcome = turn.exchange(&request, settings, cancelled, sink);
+        let outcome = turn.exchange(&request, settings, canceled, sink);
         let (text, calls) = (turn.text, turn.calls);
         taken = turn.taken;
         if outcome.is_err() || calls.is_empty() {
@@ -155,8 +155,8 @@ pub fn ask(
         }
         conversation.messages.push(Message::Assistant { text, calls: calls.clone() });
         for call in calls {
-            if cancelled() {
-                return Err(EndpointError::Cancelled);
+            if canceled() {
+                return Err(EndpointError::Canceled);
             }
             sink(Event::Tool(&call));
             let result = toolbox.call(&call);
@@ -200,7 +200,7 @@ impl PartialAnswer {
         &mut self,
         request: &Request,
         settings: &Settings,
-        cancelled: &dyn Fn() -> bool,
+        canceled: &dyn Fn() -> bool,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), EndpointError> {
         // Both closures need mutable access to the sink.
@@ -208,7 +208,7 @@ impl PartialAnswer {
         http::exchange(
             request,
             settings,
-            cancelled,
+            canceled,
             &mut |error, pause| (*sink.borrow_mut())(Event::Retry(error, pause)),
             &mut |data| self.read(settings.protocol, data, &mut **sink.borrow_mut()),
         )?;

@@ -141,7 +141,7 @@ pub(super) fn largest_model(question: &ParsedQuestion, context: &Context<'_>, ga
         if other.trouble().is_none() && other.estimate.detail.is_some() {
             found.push((parameters, other));
         }
-        if found.len() == MAX_FIXES || gauge.cancelled() {
+        if found.len() == MAX_FIXES || gauge.canceled() {
             break;
         }
     }
@@ -205,12 +205,12 @@ pub(super) fn smallest_node_count(
     };
     let mut fails = nodes - 1.0;
     let mut found = on(nodes)?;
-    while !found.1.meets_all() && nodes < MAX_NODES && !gauge.cancelled() {
+    while !found.1.meets_all() && nodes < MAX_NODES && !gauge.canceled() {
         (fails, nodes) = (nodes, (2.0 * nodes).min(MAX_NODES));
         found = on(nodes)?;
     }
     if !found.1.meets_all() {
-        if gauge.cancelled() {
+        if gauge.canceled() {
             return Err(Refusal::Nothing(format!(
                 "the search was stopped before a layout was found; none on up to {fails:.0} nodes meets the constraints"
             )));
@@ -233,7 +233,7 @@ pub(super) fn smallest_node_count(
         if tried.1.meets_all() {
             next = used_nodes(&tried.1).map(|used| if used < middle { used } else { middle - 1.0 });
             (nodes, found) = (middle, tried);
-        } else if gauge.cancelled() {
+        } else if gauge.canceled() {
             reply.push_text(format!("The search was stopped: fewer than {nodes:.0} nodes may be enough."));
             fails = 0.0;
             break;

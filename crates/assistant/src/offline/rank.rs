@@ -193,7 +193,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
         if nodes.is_none() {
             compared.push(target);
         }
-        if gauge.cancelled() {
+        if gauge.canceled() {
             return Err(Refusal::Nothing("the search was stopped".to_owned()));
         }
     }

@@ -112,7 +112,7 @@ struct Came {
     retries: usize,
 }
 
-fn ask_with(settings: &Settings, cancelled: &dyn Fn() -> bool) -> Came {
+fn ask_with(settings: &Settings, canceled: &dyn Fn() -> bool) -> Came {
     static LIBRARY: std::sync::LazyLock<Library> =
         std::sync::LazyLock::new(|| Library::load(&Sources::built_in(), None));
     let context = Context::new(&LIBRARY, "h100-sxm-8", "llama3.1-70b-serve");
@@ -121,7 +121,7 @@ fn ask_with(settings: &Settings, cancelled: &dyn Fn() -> bool) -> Came {
     let mut conversation = Conversation::begin("mock", &context);
     conversation.question("how fast is it?");
     let (mut text, mut tools, mut retries) = (String::new(), Vec::new(), 0);
-    let outcome = ask(settings, &mut conversation, &toolbox, cancelled, &mut |event| match event {
+    let outcome = ask(settings, &mut conversation, &toolbox, canceled, &mut |event| match event {
         Event::Text(piece) => text.push_str(piece),
         Event::Tool(call) => tools.push(call.name.clone()),
         Event::Retry(..) => retries += 1,
@@ -342,7 +342,7 @@ fn invalid_tool_calls_are_answered_with_the_error() {
 }
 
 #[test]
-fn slow_endpoint_times_out_and_can_be_cancelled() {
+fn slow_endpoint_times_out_and_can_be_canceled() {
     let silent = || {
         serve(Box::new(|_, _, stream| {
             say(stream, STREAM);
@@ -366,7 +366,7 @@ fn slow_endpoint_times_out_and_can_be_cancelled() {
         });
         ask_with(&patient, &|| stop.load(Ordering::Relaxed))
     });
-    assert_eq!(came.outcome, Err(EndpointError::Cancelled));
+    assert_eq!(came.outcome, Err(EndpointError::Canceled));
 }
 
 #[test]

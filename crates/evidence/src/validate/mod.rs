@@ -178,7 +178,7 @@ pub fn judge_by(
 ) -> Result<Vec<Verdict>, ValidateError> {
     let rows = table::read(text)?;
     gauge.add_expected(rows.len() as u64);
-    if gauge.cancelled() {
+    if gauge.canceled() {
         return Ok(Vec::new());
     }
     let catalog = Catalog::built_in();
@@ -186,7 +186,7 @@ pub fn judge_by(
     let rows: Vec<(&Row, Option<&Row>)> = rows.iter().zip(table::duplicates(&rows)).collect();
     let counted = |(row, copy_of): &(&Row, Option<&Row>)| {
         let mut verdicts = judge.row(row);
-        if gauge.cancelled() {
+        if gauge.canceled() {
             // A canceled simulation has no result.
             return Vec::new();
         }
@@ -197,9 +197,9 @@ pub fn judge_by(
         verdicts
     };
     if method.engine.simulates() {
-        return Ok(parallel_map(&rows, |_| gauge.cancelled(), counted).into_iter().flatten().collect());
+        return Ok(parallel_map(&rows, |_| gauge.canceled(), counted).into_iter().flatten().collect());
     }
-    Ok(rows.iter().take_while(|_| !gauge.cancelled()).flat_map(counted).collect())
+    Ok(rows.iter().take_while(|_| !gauge.canceled()).flat_map(counted).collect())
 }
 
 /// Returns the cells of a table that their columns do not accept. Rows with such cells are not predicted.

@@ -152,7 +152,7 @@ pub fn optimize(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
     for goes in [usual::is_latency as fn(&Condition) -> bool, |_| true] {
         let (dropped, kept): (Vec<Condition>, Vec<Condition>) =
             requested.default_conditions.iter().cloned().partition(goes);
-        if found.best.is_some() || gauge.cancelled() || dropped.is_empty() {
+        if found.best.is_some() || gauge.canceled() || dropped.is_empty() {
             continue;
         }
         requested.conditions.retain(|condition| !dropped.contains(condition));
@@ -179,8 +179,8 @@ fn search(problem: &Problem<'_>, gauge: &Gauge, began: Instant) -> Optimum {
     let mut tally =
         if exhaustive { search.everywhere(workers(), gauge) } else { local::search(&search, workers(), gauge) };
     search.consider_start(&mut tally);
-    let proof = match (gauge.cancelled(), exhaustive) {
-        (true, _) => Proof::Cancelled,
+    let proof = match (gauge.canceled(), exhaustive) {
+        (true, _) => Proof::Canceled,
         (false, true) => Proof::Exhaustive,
         (false, false) => Proof::Local { starts: tally.starts },
     };

@@ -98,7 +98,7 @@ impl Sweep {
                 scope.spawn(move || {
                     let mut walker = Walker::new(self);
                     let mut first = from.saturating_add(worker * size_of_block);
-                    while first < size && !gauge.cancelled() {
+                    while first < size && !gauge.canceled() {
                         let next = size.min(first.saturating_add(size_of_block));
                         let mut described = T::default();
                         let whole = walker.block(first, next, gauge, |row| fill(&mut described, row));
@@ -118,7 +118,7 @@ impl Sweep {
                 taken = block.next;
                 take(block)?;
             }
-            if taken < size && !gauge.cancelled() {
+            if taken < size && !gauge.canceled() {
                 return Err(io::Error::other("internal error: a worker stopped; the sweep is incomplete"));
             }
             Ok(taken)
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_sweep_returns_the_next_point_number() {
+    fn canceled_sweep_returns_the_next_point_number() {
         let sweep = sweep();
         let gauge = Gauge::default();
         let mut rows = 0;

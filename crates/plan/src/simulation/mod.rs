@@ -77,7 +77,7 @@ pub struct Outcome {
     /// Number of events of all runs.
     pub events: u64,
     /// Whether the simulation was canceled before all runs were completed.
-    pub cancelled: bool,
+    pub canceled: bool,
 }
 
 impl Outcome {
@@ -144,7 +144,7 @@ struct Run {
     /// Only for the first run, since the records of thousands of runs would exhaust the memory.
     measured: Option<Measured>,
     events: u64,
-    cancelled: bool,
+    canceled: bool,
 }
 
 /// Runs a plan with each of its seeds, as many at a time as there are cores. The result does not depend on the number
@@ -163,20 +163,20 @@ pub fn run(plan: &Plan, gauge: &RunsProgress) -> Result<Outcome, Problems> {
     };
     let mut metrics: Vec<MetricRuns> =
         first.metrics.iter().map(|(metric, value)| MetricRuns { metric: *metric, runs: vec![*value] }).collect();
-    let mut cancelled = first.cancelled || gauge.cancelled();
+    let mut canceled = first.canceled || gauge.canceled();
     let mut events = first.events;
     for run in runs {
         events += run.events;
-        cancelled |= run.cancelled;
+        canceled |= run.canceled;
         // Canceled runs are not part of the sample.
-        if !run.cancelled {
+        if !run.canceled {
             for (metric, (_, value)) in metrics.iter_mut().zip(&run.metrics) {
                 metric.runs.push(*value);
             }
         }
     }
     let bottlenecks = bottleneck::of(&measured);
-    Ok(Outcome { metrics, first: measured, bottlenecks, events, cancelled })
+    Ok(Outcome { metrics, first: measured, bottlenecks, events, canceled })
 }
 
 fn one(plan: &Plan, number: u32, progress: &Progress) -> Result<Run, Problems> {

@@ -42,7 +42,7 @@ pub fn figures(plan: &Plan, numbers: Range<u32>, gauge: &RunsProgress) -> Result
     let runs = gauge.each(numbers.len() as u32, |index, progress| {
         let number = numbers.start + index;
         let run = one(plan, number, progress)?;
-        let whole = !run.cancelled;
+        let whole = !run.canceled;
         let figures = run.metrics.into_iter().map(|(_, value)| value).collect();
         Ok(whole.then_some(RunFigures { number, events: run.events, figures }))
     });

@@ -9,7 +9,7 @@ use atlas_sim::kernel::Progress;
 /// Progress of several runs; shared between the runs and callers that monitor or cancel them.
 #[derive(Debug, Default)]
 pub struct RunsProgress {
-    cancelled: AtomicBool,
+    canceled: AtomicBool,
     /// Number of announced runs, and number of completed runs.
     total: AtomicU32,
     done: AtomicU32,
@@ -34,7 +34,7 @@ impl RunsProgress {
 
     /// Cancels all runs. They stop when they next check their progress.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Relaxed);
+        self.canceled.store(true, Relaxed);
         if let Ok(running) = self.running.lock() {
             running.iter().for_each(|progress| progress.cancel());
         }
@@ -42,8 +42,8 @@ impl RunsProgress {
 
     /// Whether the runs were canceled.
     #[must_use]
-    pub fn cancelled(&self) -> bool {
-        self.cancelled.load(Relaxed)
+    pub fn canceled(&self) -> bool {
+        self.canceled.load(Relaxed)
     }
 
     /// Performs one run with its own progress.
@@ -53,7 +53,7 @@ impl RunsProgress {
             running.push(std::sync::Arc::clone(&progress));
         }
         // Canceled before the progress was in the list.
-        if self.cancelled() {
+        if self.canceled() {
             progress.cancel();
         }
         let answer = work(&progress);
@@ -68,7 +68,7 @@ impl RunsProgress {
     /// cancellation no further run is started, but the first one always is.
     pub fn each<T: Send>(&self, count: u32, work: impl Fn(u32, &Progress) -> T + Sync) -> Vec<T> {
         let numbers: Vec<u32> = (0..count).collect();
-        let stopped = |at| at > 0 && self.cancelled();
+        let stopped = |at| at > 0 && self.canceled();
         parallel_map(&numbers, stopped, |number| self.run(|progress| work(*number, progress)))
     }
 }
@@ -86,9 +86,9 @@ mod tests {
     }
 
     #[test]
-    fn after_cancellation_only_the_first_item_runs_with_cancelled_progress() {
+    fn after_cancellation_only_the_first_item_runs_with_canceled_progress() {
         let gauge = RunsProgress::of(5);
         gauge.cancel();
-        assert_eq!(gauge.each(5, |_, progress| progress.cancelled()), [true]);
+        assert_eq!(gauge.each(5, |_, progress| progress.canceled()), [true]);
     }
 }

@@ -126,7 +126,7 @@ pub fn curve(
     nodes.dedup();
     let mut points = Vec::new();
     for count in nodes {
-        if gauge.cancelled() {
+        if gauge.canceled() {
             break;
         }
         let (accelerators, plan) = match base {
@@ -154,7 +154,7 @@ enum SizeError {
 
 fn answer(plan: &Plan, gauge: &RunsProgress) -> Result<Answer, String> {
     let outcome = run(plan, gauge).map_err(|problems| problems.0.join("; "))?;
-    if outcome.cancelled {
+    if outcome.canceled {
         return Err("interrupted".to_owned());
     }
     let rate = outcome.tokens_per_sec().unwrap_or(0.0);

@@ -66,9 +66,9 @@ impl Measured {
 pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> Result<Run, Problems> {
     let output = serving::simulate(&work.input, seed, progress)?;
     let metrics = metrics(&output, &work.input);
-    let (events, cancelled) = (output.events, output.cancelled);
+    let (events, canceled) = (output.events, output.canceled);
     let measured = first.then(|| super::Measured::Serving(Box::new(measure(&work.input, output))));
-    Ok(Run { metrics, measured, events, cancelled })
+    Ok(Run { metrics, measured, events, canceled })
 }
 
 fn steady(o: &Output) -> f64 {

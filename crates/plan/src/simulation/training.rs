@@ -157,17 +157,17 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
     }
     let output = training::simulate(&input, seed, progress)?;
     let metrics = metrics(work, &output);
-    let (events, cancelled) = (output.events, output.cancelled);
+    let (events, canceled) = (output.events, output.canceled);
     // Without a completed step there is nothing to break down, and the comparison would delay cancellation.
-    let measured = match first && !(cancelled && output.steps.is_empty()) {
+    let measured = match first && !(canceled && output.steps.is_empty()) {
         true => {
             // Simulate a step on uniform hosts for comparison, unless the run was canceled.
-            let even = if cancelled { output.load } else { even(&input)? };
+            let even = if canceled { output.load } else { even(&input)? };
             Some(super::Measured::Training(Box::new(measure(work, &input, output, even, seed))))
         }
         false => None,
     };
-    Ok(Run { metrics, measured, events, cancelled })
+    Ok(Run { metrics, measured, events, canceled })
 }
 
 /// Steps that overlap a window; the first step if there are none.

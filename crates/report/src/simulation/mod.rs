@@ -29,8 +29,8 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     set("name", json!(plan.name));
     set("seed", json!(plan.seed));
     set("replications", json!(plan.replications));
-    set("cancelled", json!(outcome.cancelled));
-    if outcome.cancelled {
+    set("cancelled", json!(outcome.canceled));
+    if outcome.canceled {
         // A canceled simulation reports the first run as far as it got, and of the others only the complete ones.
         let runs = outcome.metrics.first().map_or(0, |metric| metric.runs.len());
         set("partial", json!({"runs_described": runs, "runs": plan.replications}));

@@ -27,7 +27,7 @@ pub fn render(plan: &Plan, outcome: &Outcome, width: usize) -> String {
         out += &wrap(&format!("note: {note}"), width, "      ");
         out.push('\n');
     }
-    if outcome.cancelled {
+    if outcome.canceled {
         out += "interrupted: these figures cover only what was simulated so far\n";
     }
     out

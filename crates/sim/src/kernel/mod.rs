@@ -57,7 +57,7 @@ pub enum StopReason {
     /// The next event was beyond the horizon.
     Horizon,
     /// The run was canceled.
-    Cancelled,
+    Canceled,
     /// The maximum number of events was reached with events left.
     Exhausted,
 }
@@ -90,8 +90,8 @@ pub fn run_within<M: Model>(
         left -= 1;
         if left == 0 {
             left = CANCELLATION_INTERVAL;
-            if progress.cancelled() {
-                return StopReason::Cancelled;
+            if progress.canceled() {
+                return StopReason::Canceled;
             }
             if queue.handled() >= most_events {
                 return StopReason::Exhausted;

@@ -11,7 +11,7 @@ pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
     /// Shared with the progress of each [`Progress::part`].
-    cancelled: Arc<AtomicBool>,
+    canceled: Arc<AtomicBool>,
     /// Start and end of the current run in units of [`WHOLE`], if it is one of several.
     begins: AtomicU64,
     ends: AtomicU64,
@@ -30,7 +30,7 @@ impl Progress {
     /// Creates the progress of a part of the work. It counts separately, but canceling either also cancels the other.
     #[must_use]
     pub fn part(&self) -> Progress {
-        Progress { cancelled: Arc::clone(&self.cancelled), ..Progress::default() }
+        Progress { canceled: Arc::clone(&self.canceled), ..Progress::default() }
     }
 
     /// Units of work done, and total units of work (0 while unknown).
@@ -50,13 +50,13 @@ impl Progress {
 
     /// Requests that the work stop soon. It still returns its results so far.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Relaxed);
+        self.canceled.store(true, Relaxed);
     }
 
     /// Whether cancellation was requested.
     #[must_use]
-    pub fn cancelled(&self) -> bool {
-        self.cancelled.load(Relaxed)
+    pub fn canceled(&self) -> bool {
+        self.canceled.load(Relaxed)
     }
 
     /// Adds `more` units to the total.
@@ -102,9 +102,9 @@ mod tests {
         assert_eq!(progress.share(), 0.5);
         progress.set(1.0);
         assert_eq!(progress.share(), 0.75);
-        assert!(!progress.cancelled());
+        assert!(!progress.canceled());
         progress.cancel();
-        assert!(progress.cancelled());
+        assert!(progress.canceled());
     }
 
     #[test]
@@ -123,6 +123,6 @@ mod tests {
         part.set(1.0);
         assert_eq!((whole.progress(), part.share()), ((0, 10), 1.0));
         whole.cancel();
-        assert!(part.cancelled());
+        assert!(part.canceled());
     }
 }

@@ -68,7 +68,7 @@ pub struct EventQueue<E> {
     /// Number of events on the lines and in `late`.
     aside: usize,
     sequence: u64,
-    cancelled: usize,
+    canceled: usize,
     now: Time,
     handled: u64,
 }
@@ -91,7 +91,7 @@ impl<E: Copy> EventQueue<E> {
             late: VecDeque::new(),
             aside: 0,
             sequence: 0,
-            cancelled: 0,
+            canceled: 0,
             now: Time::ZERO,
             handled: 0,
         }
@@ -107,7 +107,7 @@ impl<E: Copy> EventQueue<E> {
         self.late.clear();
         self.aside = 0;
         self.sequence = 0;
-        self.cancelled = 0;
+        self.canceled = 0;
         self.now = Time::ZERO;
         self.handled = 0;
     }
@@ -124,7 +124,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// Number of pending events.
     pub fn len(&self) -> usize {
-        self.heap.len() - self.cancelled + self.aside
+        self.heap.len() - self.canceled + self.aside
     }
 
     /// Whether no events are pending.
@@ -210,8 +210,8 @@ impl<E: Copy> EventQueue<E> {
             return false;
         }
         slot.live = false;
-        self.cancelled += 1;
-        if self.cancelled > MIN_SWEEP_EVENTS && MIN_SWEEP_DIVISOR * self.cancelled > self.heap.len() {
+        self.canceled += 1;
+        if self.canceled > MIN_SWEEP_EVENTS && MIN_SWEEP_DIVISOR * self.canceled > self.heap.len() {
             self.sweep();
         }
         true
@@ -254,7 +254,7 @@ impl<E: Copy> EventQueue<E> {
                 pop_first(&mut self.heap);
                 slot.generation = slot.generation.wrapping_add(1);
                 self.free.push(index);
-                self.cancelled -= 1;
+                self.canceled -= 1;
                 continue;
             }
             if time > until {
@@ -314,7 +314,7 @@ impl<E: Copy> EventQueue<E> {
                 _ => true,
             }
         });
-        self.cancelled = 0;
+        self.canceled = 0;
         order(&mut self.heap);
     }
 

@@ -184,7 +184,7 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
         seconds,
         messages: network.flows.started(),
         events: queue.handled(),
-        cancelled: ended == StopReason::Cancelled,
+        canceled: ended == StopReason::Canceled,
     })
 }
 

@@ -84,5 +84,5 @@ pub struct Output {
     /// Number of events handled.
     pub events: u64,
     /// Whether the run was canceled before its end.
-    pub cancelled: bool,
+    pub canceled: bool,
 }

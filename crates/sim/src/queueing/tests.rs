@@ -159,7 +159,7 @@ fn common_random_numbers_distinguish_two_similar_servers() {
 }
 
 #[test]
-fn a_cancelled_run_ends_early() {
+fn a_canceled_run_ends_early() {
     let progress = Progress::new();
     progress.cancel();
     let o = simulate(&station(exponential(1.0), exponential(0.5), 1), 1, &progress);

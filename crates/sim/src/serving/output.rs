@@ -149,7 +149,7 @@ pub struct Output {
     /// Events handled.
     pub events: u64,
     /// Whether the run was canceled before its end.
-    pub cancelled: bool,
+    pub canceled: bool,
     /// Length of a cell of the timeline, s.
     pub cell: f64,
     /// Levels over time.

@@ -286,11 +286,11 @@ fn the_same_seed_gives_the_same_answer() {
 }
 
 #[test]
-fn a_cancelled_run_is_marked_as_cancelled() {
+fn a_canceled_run_is_marked_as_canceled() {
     let progress = Progress::new();
     progress.cancel();
     let o = simulate(&busy_input(), 1, &progress).unwrap();
-    assert!(o.cancelled && o.requests < 600);
+    assert!(o.canceled && o.requests < 600);
 }
 
 #[test]

@@ -347,7 +347,7 @@ pub fn best_interval(
             };
             let [goodput] = replicate(seed, replications, 0.95, goodput);
             // A canceled run says nothing about its interval.
-            if progress.cancelled() {
+            if progress.canceled() {
                 break;
             }
             choices.push(Choice { interval, goodput });

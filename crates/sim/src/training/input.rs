@@ -246,7 +246,7 @@ pub struct Output {
     /// Events handled.
     pub events: u64,
     /// Whether the run was canceled before its end.
-    pub cancelled: bool,
+    pub canceled: bool,
 }
 
 /// Number of buckets of the gradients of a chunk. A bucket has the usual default size (40 million weights, or one

@@ -397,7 +397,7 @@ impl<'a> Job<'a> {
         self.out.operators.sort_by(|a, b| (a.pass, a.begin).partial_cmp(&(b.pass, b.begin)).unwrap_or(Ordering::Equal));
         self.out.step = Quantiles::of(&mut self.out.steps.clone());
         self.out.events = queue.handled();
-        self.out.cancelled = ended == StopReason::Cancelled;
+        self.out.canceled = ended == StopReason::Canceled;
         self.out
     }
 }

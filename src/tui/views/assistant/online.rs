@@ -79,7 +79,7 @@ impl Endpoint {
         talk.question(question);
         let toolbox = Toolbox { context, gauge };
         let mut remarks = Vec::new();
-        let outcome = ask(&settings, &mut talk, &toolbox, &|| gauge.cancelled(), &mut |event| match event {
+        let outcome = ask(&settings, &mut talk, &toolbox, &|| gauge.canceled(), &mut |event| match event {
             Event::Text(piece) => self.live.add(piece),
             Event::Tool(call) => {
                 let line = format!("tool {}: {}", call.name, call.arguments);

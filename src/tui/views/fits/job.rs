@@ -63,7 +63,7 @@ impl Job for Work {
         let models = models(&self.library.catalog().models(), base.model.as_deref());
         grid.of = models.len();
         for model in models.iter().skip(self.known.done) {
-            if gauge.cancelled() {
+            if gauge.canceled() {
                 return Err("stopped".to_owned());
             }
             let workload = Arc::new(of_model(base, model));

@@ -40,7 +40,7 @@ impl Job for Work {
                 None => Arc::clone(&lane.target),
             };
             let outcome = self.best(&setup, gauge).unwrap_or_else(Outcome::Refused);
-            if gauge.cancelled() {
+            if gauge.canceled() {
                 return Err("stopped".to_owned());
             }
             entries.push(Entry { name, outcome });

@@ -68,7 +68,7 @@ impl Job for ReadJob {
                 more |= read >= MAX_READ_BYTES;
                 reading.events.extend(said.iter().map(|event| Change::of(event, &reading.state)));
             }
-            if !more || gauge.cancelled() {
+            if !more || gauge.canceled() {
                 break;
             }
         }

@@ -49,7 +49,7 @@ impl Job for Scale {
         gauge.add_expected(sizes.len() as u64);
         let mut points = Vec::new();
         for nodes in sizes {
-            if gauge.cancelled() {
+            if gauge.canceled() {
                 return Err("stopped".to_owned());
             }
             if let Some(scenario) = self.at(nodes) {

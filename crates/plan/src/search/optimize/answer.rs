@@ -36,7 +36,7 @@ pub enum Proof {
         starts: u64,
     },
     /// The search was canceled: the result is the best so far.
-    Cancelled,
+    Canceled,
 }
 
 /// Extent of the search.

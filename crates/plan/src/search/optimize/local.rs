@@ -55,7 +55,7 @@ impl Worker<'_> {
         let estimated = self.walker.tally.estimated;
         self.gauge.advance(estimated - self.reported);
         self.reported = estimated;
-        estimated >= self.budget || self.gauge.cancelled()
+        estimated >= self.budget || self.gauge.canceled()
     }
 
     fn run(&mut self) {

@@ -94,7 +94,7 @@ impl<'p> Search<'p> {
             let mut walker = self.walker();
             loop {
                 let task = next.fetch_add(1, Relaxed);
-                if task >= tasks || gauge.cancelled() {
+                if task >= tasks || gauge.canceled() {
                     return walker.tally;
                 }
                 walker.branch(task, split, gauge);
@@ -174,7 +174,7 @@ impl Walker<'_> {
             return;
         };
         for digit in 0..values {
-            if gauge.cancelled() {
+            if gauge.canceled() {
                 return;
             }
             self.turn(depth, digit);
@@ -198,7 +198,7 @@ impl Walker<'_> {
     }
 
     fn count(&mut self, depth: usize, gauge: &Gauge) -> u128 {
-        if gauge.cancelled() || self.broken(depth).is_some() {
+        if gauge.canceled() || self.broken(depth).is_some() {
             return 0;
         }
         let space = &self.search.problem.space;

@@ -88,7 +88,7 @@ fn the_steady_state_does_not_allocate() {
 }
 
 #[test]
-fn cancelled_events_do_not_pile_up() {
+fn canceled_events_do_not_pile_up() {
     let mut queue = EventQueue::default();
     let mut timeout = Handle::NONE;
     for step in 0..100_000u64 {

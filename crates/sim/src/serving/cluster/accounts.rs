@@ -128,7 +128,7 @@ impl Cluster<'_> {
         self.out.replica_hours = paid / 3600.0;
         self.out.prefix_hit = if looked_up > 0 { found as f64 / looked_up as f64 } else { 0.0 };
         self.out.events = queue.handled();
-        self.out.cancelled = ended == StopReason::Cancelled;
+        self.out.canceled = ended == StopReason::Canceled;
         let (cell, cells) = self.strip.cells(now);
         self.out.cell = cell.seconds();
         let levels = |[waiting, running, kv, replicas]: [f64; 4]| Levels { waiting, running, kv_share: kv, replicas };

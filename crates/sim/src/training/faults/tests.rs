@@ -87,7 +87,7 @@ fn few_spares_cause_waiting_and_faster_checkpoints_raise_goodput() {
 }
 
 #[test]
-fn cancelled_fault_run_is_unfinished_and_invalid_input_is_reported() {
+fn canceled_fault_run_is_unfinished_and_invalid_input_is_reported() {
     let hopeless = Input { node_mtbf: 2048.0 * 60.0, work: 1e6, ..llama() };
     let progress = Progress::new();
     progress.cancel();

@@ -53,7 +53,7 @@ pub fn run(scenario: &Scenario, progress: &Progress) -> Option<Run> {
     let mut events = Events::new(scenario, progress, true);
     super::estimate_with(scenario, &mut events, &mut estimate);
     let Events { training, serving, .. } = events;
-    (!progress.cancelled()).then_some(Run { estimate, training, serving })
+    (!progress.canceled()).then_some(Run { estimate, training, serving })
 }
 
 /// Returns the scenario with normalized prices and emissions. These are applied to the simulated metrics afterwards, so
@@ -87,7 +87,7 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
 #[must_use]
 pub fn estimate_until(scenario: &Scenario, progress: &Progress, estimate: &mut Estimate) -> bool {
     super::estimate_with(scenario, &mut Events::new(scenario, progress, false), estimate);
-    !progress.cancelled()
+    !progress.canceled()
 }
 
 /// Like [`estimate_into`], but ignores the schedule.

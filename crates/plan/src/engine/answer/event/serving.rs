@@ -272,7 +272,7 @@ pub(super) fn answer(
         };
         mean.add(&out);
         kept.get_or_insert(out);
-        if events.progress.cancelled() {
+        if events.progress.canceled() {
             break;
         }
     }

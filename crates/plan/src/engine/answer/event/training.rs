@@ -119,7 +119,7 @@ pub(super) fn answer(
         busy += out.busy / f64::from(runs);
         (handled, replicas) = (handled + out.events, out.replicas);
         kept.get_or_insert(out);
-        if events.progress.cancelled() {
+        if events.progress.canceled() {
             return (Answer::closed(closed), None);
         }
     }
