@@ -92,10 +92,11 @@ fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<EvaluatedRun> {
 }
 
 /// Residual of each run as ln(measured / predicted), after correction by the median of the other runs of its cluster.
+/// Empty for a single run.
 fn without_factor(runs: &[&Run]) -> Vec<f64> {
     let logs: Vec<f64> = runs.iter().map(|run| run.log_ratio()).collect();
     let others = |at: usize| logs.iter().enumerate().filter(move |(other, _)| *other != at).map(|(_, log)| *log);
-    logs.iter().enumerate().map(|(at, log)| log - median(others(at)).unwrap_or(f64::NAN)).collect()
+    logs.iter().enumerate().filter_map(|(at, log)| Some(log - median(others(at))?)).collect()
 }
 
 fn outcome(cluster: &str, runs: usize, judged: &[(EvaluatedRun, f64)], remains: &[f64]) -> Outcome {
