@@ -202,8 +202,7 @@ constant_set! {
         /// (NVIDIA's note on its CUDA graphs, 2024).
         kernel_native: 5.0e-6, "s", 1e-6, 50e-6, fixed;
         /// Host time to launch one kernel if a Python framework launches every kernel separately, without captured
-        /// graphs: decode steps of serving engines whose graphs are switched off, prompts before compilation, and
-        /// research frameworks. Origin: fitted; 5-20 us for a launch from Python, with more and smaller kernels than in a serving
+        /// graphs. Origin: fitted; 5-20 us for a launch from Python, with more and smaller kernels than in a serving
         /// engine.
         kernel_eager: 7.586e-5, "s", 4e-6, 300e-6, fitted 40.0e-6;
         /// Host time between two steps of a compiled serving runtime. Origin: fitted.

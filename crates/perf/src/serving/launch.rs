@@ -60,18 +60,15 @@ impl Launch {
             StepInputs::Rebuilt => c.step_python,
             StepInputs::Incremental => c.step_incremental,
         };
-        let captured = input.graphs != GraphCapture::None;
-        // Without graphs, nothing is compiled either (`enforce_eager` sets `NO_COMPILATION` in vLLM): Python launches the
-        // kernels of every layer one by one, as in engines that compute prompts so.
-        let graphed = if captured && !input.eager_prompts { c.kernel_prefill } else { c.kernel_eager };
         let native = if acc.generation.runs_reference_kernels() { c.kernel_native } else { c.kernel_prefill };
         // Host time per kernel outside graphs.
         let uncaptured = match input.stack {
             Stack::Compiled => 0.0,
-            Stack::Graphed => f.product_kernels * graphed,
+            Stack::Graphed => f.product_kernels * c.kernel_prefill,
             Stack::Eager => c.kernel_eager * f.product_kernels,
             Stack::Local => UNFUSED_KERNELS * native,
         };
+        let captured = input.graphs != GraphCapture::None;
         let (gap, issue, step) = match input.stack {
             Stack::Compiled => (c.kernel_graph, 0.0, c.step_compiled),
             Stack::Graphed => (c.kernel_graph, if captured { 0.0 } else { uncaptured }, python),
@@ -97,7 +94,7 @@ impl Launch {
             graph_batch: input.graph_batch,
             prompt: match input.stack {
                 Stack::Local => 0.0,
-                Stack::Graphed => graphed,
+                Stack::Graphed if input.eager_prompts => c.kernel_eager,
                 _ => c.kernel_prefill,
             },
             // The host launches each piece of a layer's graph, and attention between two pieces.

@@ -106,10 +106,7 @@ impl Reported<'_> {
             "unpack_fraction" => formats.dense_unpack || formats.expert_unpack,
             "grouped_fraction" => mixture,
             "triton_fraction" => mixture && served.expert_products == ExpertProducts::Triton,
-            "kernel_eager" => {
-                let graphs = self.whole.scenario.graphs(&self.whole.scenario.base);
-                eager || served.eager_prompts || (served.stack == Stack::Graphed && !graphs)
-            }
+            "kernel_eager" => eager || served.eager_prompts,
             "neuron_fraction" => {
                 self.whole.scenario.machine.is_some_and(|m| m.device.generation == Generation::Trainium)
             }

@@ -299,26 +299,6 @@ fn piecewise_graph_capture_slows_mainly_small_batches() {
 }
 
 #[test]
-fn few_sequences_of_a_dense_model_are_bound_by_launches_without_graphs() {
-    let c = Constants::default();
-    let of = |graphs, batch| {
-        let load = Load::DecodeOnly { batch };
-        estimate(&ServingInput { stack: Stack::Graphed, load, graphs, ..base() }, &c).tpot.mean
-    };
-    let kernels = Machine::new(&base(), &base().layout, &c).shape.kernels;
-    let (captured, launched) = (of(GraphCapture::Full, 1.0), of(GraphCapture::None, 1.0));
-    assert!(launched >= kernels * c.kernel_eager && launched > 1.5 * captured, "{launched} {captured}");
-    // Steps of many sequences take longer than the launches.
-    assert_eq!(of(GraphCapture::Full, 4096.0), of(GraphCapture::None, 4096.0));
-    // Prompts are launched likewise.
-    let of = |graphs, eager_prompts| {
-        let load = Load::PrefillOnly { batch: 1.0 };
-        run(&ServingInput { stack: Stack::Graphed, load, graphs, eager_prompts, isl: 16.0, ..base() }).ttft.mean
-    };
-    assert_eq!(of(GraphCapture::None, false), of(GraphCapture::Full, true));
-}
-
-#[test]
 fn prefill_throughput_rises_with_attention_kernel_generation() {
     let of = |attention| {
         let load = Load::PrefillOnly { batch: 4.0 };
