@@ -51,7 +51,8 @@ pub fn power_limited(acc: &Accelerator) -> bool {
 fn power(acc: &Accelerator, precision: Precision) -> f64 {
     let Some((reference, own)) = acc.generation.properties().reference.as_ref().zip(acc.tdp_w) else { return 1.0 };
     let units = acc.units(precision);
-    reference.watts_per_flop(units).map_or(1.0, |watts| own / acc.peak(units) / watts)
+    let peak = acc.peak(units);
+    reference.watts_per_flop(units, peak).map_or(1.0, |watts| own / peak / watts)
 }
 
 /// Efficiency of a GEMM relative to the device's best: share of the main loop (small `k`), tile and wave quantization.

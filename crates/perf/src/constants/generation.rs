@@ -53,14 +53,18 @@ pub struct ReferenceDevice {
     pub tdp_w: f64,
     /// Dense FLOP/s of tf32, 16-bit, 8-bit and 4-bit units; 0 for units that it lacks.
     pub peaks: [f64; 4],
+    /// Dense FLOP/s of 4-bit units of later devices of the generation, which compute more for the same power.
+    pub later_four_bit: Option<f64>,
 }
 
 impl ReferenceDevice {
-    /// Design power per FLOP/s in `precision`, W s. `None` for vector units, which do not reach the power limit. Units
-    /// that the device lacks count as those of the next wider format.
+    /// Design power per FLOP/s in `precision` of a device whose peak there is `own`, W s. `None` for vector units, which
+    /// do not reach the power limit. Units that the reference lacks count as those of the next wider format.
     #[must_use]
-    pub fn watts_per_flop(&self, precision: Precision) -> Option<f64> {
+    pub fn watts_per_flop(&self, precision: Precision, own: f64) -> Option<f64> {
         let [tf32, wide, narrow, four_bit] = self.peaks;
+        // Peaks of one kind of unit differ by clock and number of cores, by up to a fifth.
+        let four_bit = self.later_four_bit.filter(|_| own > 1.2 * four_bit).unwrap_or(four_bit);
         let peak = match precision {
             Precision::Fp32 => return None,
             Precision::Tf32 => tf32,
@@ -132,16 +136,24 @@ static AMPERE: GenerationProperties =
 /// Reference: H100 SXM.
 static HOPPER: GenerationProperties = GenerationProperties {
     gemm_share: constant!(gemm_hopper),
-    reference: Some(ReferenceDevice { tdp_w: 700.0, peaks: [494.7e12, 989.4e12, 1978.9e12, 0.0] }),
+    reference: Some(ReferenceDevice {
+        tdp_w: 700.0,
+        peaks: [494.7e12, 989.4e12, 1978.9e12, 0.0],
+        later_four_bit: None,
+    }),
     asynchronous_units: true,
     switches_reduce: true,
     best_mfu: Some(0.61),
     ..PCIE_5
 };
-/// Reference: GB200.
+/// Reference: GB200. Blackwell Ultra has 1.5 times its FP4 units at the same rates of other formats (NVIDIA, GB300 datasheet).
 static BLACKWELL: GenerationProperties = GenerationProperties {
     gemm_share: constant!(gemm_blackwell),
-    reference: Some(ReferenceDevice { tdp_w: 1200.0, peaks: [1250e12, 2500e12, 5000e12, 10_000e12] }),
+    reference: Some(ReferenceDevice {
+        tdp_w: 1200.0,
+        peaks: [1250e12, 2500e12, 5000e12, 10_000e12],
+        later_four_bit: Some(15_000e12),
+    }),
     asynchronous_units: true,
     switches_reduce: true,
     multiplies_nvfp4: true,
