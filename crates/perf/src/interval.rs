@@ -101,42 +101,42 @@ macro_rules! regimes {
 
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
-    DenseOneDomain: "training, dense, one domain", stated 0.808, 1.249, assumed 0.680, 1.210;
+    DenseOneDomain: "training, dense, one domain", stated 0.810, 1.226, assumed 0.684, 1.203;
     /// Dense models on NVIDIA devices across several fast domains.
-    DenseManyDomains: "training, dense, many domains", stated 0.713, 1.308, assumed 0.704, 1.271;
+    DenseManyDomains: "training, dense, many domains", stated 0.715, 1.290, assumed 0.704, 1.270;
     /// Mixture of experts on NVIDIA devices.
-    Experts: "training, mixture of experts", stated 0.583, 1.587, assumed 0.532, 1.569;
+    Experts: "training, mixture of experts", stated 0.585, 1.527, assumed 0.530, 1.527;
     /// Frozen base models with adapters (LoRA).
-    Adapters: "training, adapters", stated 0.829, 1.207, assumed 0.829, 1.207;
+    Adapters: "training, adapters", stated 0.830, 1.207, assumed 0.830, 1.207;
     /// Accelerators of other vendors with training measurements of several sources.
-    OtherVendors: "training, other accelerators", stated 0.482, 1.241, assumed 0.432, 1.250;
+    OtherVendors: "training, other accelerators", stated 0.478, 1.240, assumed 0.429, 1.247;
     /// Training on accelerators with few or no measurements: a stated prior. Published runs reach between a quarter of
     /// the efficiency of the nearest measured family and slightly more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
-    CompiledEngine: "serving, compiled engine", stated 0.594, 1.557, assumed 0.664, 1.752;
+    CompiledEngine: "serving, compiled engine", stated 0.594, 1.556, assumed 0.658, 1.745;
     /// Native runtimes for few concurrent streams, on NVIDIA devices.
-    NativeRuntime: "serving, native runtime", stated 0.492, 1.895, assumed 0.492, 1.504;
+    NativeRuntime: "serving, native runtime", stated 0.502, 2.020, assumed 0.496, 1.505;
     /// Python engines on NVIDIA devices: static batches without a server.
-    PythonBatch: "serving, Python engine, static batch", stated 0.627, 1.575, assumed 0.415, 1.319;
+    PythonBatch: "serving, Python engine, static batch", stated 0.615, 1.557, assumed 0.416, 1.299;
     /// Python engines on NVIDIA devices: all requests queued at the start.
-    PythonOffline: "serving, Python engine, offline", stated 0.418, 1.818, assumed 0.344, 1.818;
+    PythonOffline: "serving, Python engine, offline", stated 0.417, 1.821, assumed 0.345, 1.821;
     /// Python engines on NVIDIA devices: behind a server.
-    PythonServer: "serving, Python engine, server", stated 0.378, 2.125, assumed 0.333, 2.025;
+    PythonServer: "serving, Python engine, server", stated 0.374, 2.140, assumed 0.331, 2.025;
     /// AMD CDNA devices.
-    Cdna: "serving, CDNA", stated 0.463, 2.419, assumed 0.246, 1.997;
+    Cdna: "serving, CDNA", stated 0.440, 2.231, assumed 0.253, 2.092;
     /// Other accelerators with serving measurements.
-    OtherServing: "serving, other accelerators", stated 0.502, 1.969, assumed 0.425, 2.033;
+    OtherServing: "serving, other accelerators", stated 0.500, 1.964, assumed 0.422, 2.036;
     /// Serving on accelerators with few or no measurements: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
     /// Time per output token on NVIDIA devices.
-    Tpot: "TPOT", stated 0.641, 1.410, assumed 0.642, 1.400;
+    Tpot: "TPOT", stated 0.640, 1.407, assumed 0.647, 1.414;
     /// Time per output token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
     /// Time to first token with at most 32 concurrent requests.
-    LightTtft: "TTFT, at most 32 requests", stated 0.574, 2.764, assumed 0.562, 3.727;
+    LightTtft: "TTFT, at most 32 requests", stated 0.579, 2.779, assumed 0.485, 3.203;
     /// Time to first token with more concurrent requests; the measurements include overloaded and cold servers.
-    HeavyTtft: "TTFT, more requests", stated 0.361, 3.580, assumed 0.423, 4.230;
+    HeavyTtft: "TTFT, more requests", stated 0.381, 3.803, assumed 0.428, 4.408;
     /// Time to first token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
