@@ -6,6 +6,7 @@
 pub mod array;
 pub mod detection;
 pub mod documents;
+mod flags;
 pub mod history;
 pub mod import;
 pub mod launch;

@@ -3,6 +3,7 @@
 
 use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::constants::Constants;
+use crate::constants::generation::ReferenceDevice;
 use atlas_core::math::ceil_positive;
 
 /// A (batched) matrix multiplication: `m` rows of activations by an `n` x `k` weight, `batch` times.
@@ -46,13 +47,28 @@ pub fn power_limited(acc: &Accelerator) -> bool {
     acc.tdp_w.is_some() && acc.generation.properties().reference.is_some()
 }
 
+/// Peak of the reference device in `precision`, for a device whose peak there is `own`. `None` for vector units, which do
+/// not reach the power limit. Units that the reference lacks count as those of the next wider format.
+fn reference_peak(reference: &ReferenceDevice, precision: Precision, own: f64) -> Option<f64> {
+    let [tf32, wide, narrow, four_bit] = reference.peaks;
+    // Peaks of one kind of unit differ by clock and number of cores, by up to a fifth.
+    let four_bit = reference.later_four_bit.filter(|_| own > 1.2 * four_bit).unwrap_or(four_bit);
+    Some(match precision {
+        Precision::Fp32 => return None,
+        Precision::Tf32 => tf32,
+        Precision::Bf16 | Precision::Fp16 => wide,
+        Precision::Fp4 if four_bit > 0.0 => four_bit,
+        _ => narrow,
+    })
+}
+
 /// Power per FLOP/s of a format relative to the reference device of the generation. Large GEMMs run at the power limit,
 /// so that a higher peak at the same power does not raise their rate.
 fn power(acc: &Accelerator, precision: Precision) -> f64 {
     let Some((reference, own)) = acc.generation.properties().reference.as_ref().zip(acc.tdp_w) else { return 1.0 };
     let units = acc.units(precision);
     let peak = acc.peak(units);
-    reference.watts_per_flop(units, peak).map_or(1.0, |watts| own / peak / watts)
+    reference_peak(reference, units, peak).map_or(1.0, |of| own / peak / (reference.tdp_w / of))
 }
 
 /// Efficiency of a GEMM relative to the device's best: share of the main loop (small `k`), tile and wave quantization.

@@ -7,8 +7,8 @@ use atlas_core::sort;
 
 use super::facts::Facts;
 use super::{MissingInput, UserInput};
+use crate::flags::model_of_tool;
 use crate::import::Field;
-use crate::launch::model_of_tool;
 
 /// Finds the model. The error states what is known about it.
 pub(super) fn find(

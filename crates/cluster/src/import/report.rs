@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::fields::{Fields, ReadFields};
 use super::origin::Origin;
 use super::place::Place;
-use crate::launch::misspelled_flag;
+use crate::flags::misspelled_flag;
 use crate::secrets::mask;
 use atlas_document::suggestion::clause;
 

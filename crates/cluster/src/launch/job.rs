@@ -12,7 +12,8 @@ use atlas_plan::scenario::{Parts, Scenario};
 
 use super::tool::Tool;
 use super::words::{one_line, slug};
-use super::{Options, STEPS, Unsupported, table};
+use super::{Options, STEPS, Unsupported};
+use crate::flags;
 use crate::import::accelerator_label;
 
 /// The job to launch.
@@ -268,7 +269,7 @@ impl<'a> Job<'a> {
             scenario,
             model,
             transformer,
-            weights: options.model.clone().or_else(|| table::model_name("hugging-face", &model.id).map(str::to_owned)),
+            weights: options.model.clone().or_else(|| flags::model_name("hugging-face", &model.id).map(str::to_owned)),
             release,
             vendor: parts.target.vendor.clone(),
             from: (parts.target.name.to_string(), parts.workload.name.to_string()),
@@ -302,7 +303,7 @@ impl<'a> Job<'a> {
 
     /// Whether the scenario states a release before this one.
     pub(crate) fn is_older(&self, since: &str) -> bool {
-        table::is_older(self.release.as_deref(), since)
+        flags::is_older(self.release.as_deref(), since)
     }
 
     /// Repository of the weights, or an error if none is known.
@@ -315,7 +316,7 @@ impl<'a> Job<'a> {
 
     /// Name of the model in the tool's configurations, or an error if the tool has none for it.
     pub(crate) fn model_name_in(&self, tool: &str) -> Result<&'static str, Unsupported> {
-        table::model_name(tool, &self.model.id).ok_or_else(|| {
+        flags::model_name(tool, &self.model.id).ok_or_else(|| {
             let reason = format!("no known configuration of {tool} for {}", self.model.id);
             Unsupported::new("model", reason)
         })

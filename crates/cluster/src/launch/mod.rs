@@ -7,7 +7,6 @@
 mod job;
 mod keys;
 mod stated;
-mod table;
 mod tool;
 mod tools;
 mod words;
@@ -22,7 +21,6 @@ use atlas_plan::scenario::{Parts, Scenario};
 use job::{Job, Work};
 
 pub(crate) use job::{count, devices_per_host};
-pub(crate) use table::{misspelled_flag, model_of_tool};
 pub(crate) use words::{one_line, slug, yaml_text};
 
 pub use tool::Tool;

@@ -1,7 +1,6 @@
 //! Properties of device generations, as documented: nothing here is fitted.
 
 use super::Constants;
-use crate::accelerator::Precision;
 
 /// Hardware family, where families differ in the share of the datasheet's peak that they reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -55,25 +54,6 @@ pub struct ReferenceDevice {
     pub peaks: [f64; 4],
     /// Dense FLOP/s of 4-bit units of later devices of the generation, which compute more for the same power.
     pub later_four_bit: Option<f64>,
-}
-
-impl ReferenceDevice {
-    /// Design power per FLOP/s in `precision` of a device whose peak there is `own`, W s. `None` for vector units, which
-    /// do not reach the power limit. Units that the reference lacks count as those of the next wider format.
-    #[must_use]
-    pub fn watts_per_flop(&self, precision: Precision, own: f64) -> Option<f64> {
-        let [tf32, wide, narrow, four_bit] = self.peaks;
-        // Peaks of one kind of unit differ by clock and number of cores, by up to a fifth.
-        let four_bit = self.later_four_bit.filter(|_| own > 1.2 * four_bit).unwrap_or(four_bit);
-        let peak = match precision {
-            Precision::Fp32 => return None,
-            Precision::Tf32 => tf32,
-            Precision::Bf16 | Precision::Fp16 => wide,
-            Precision::Fp4 if four_bit > 0.0 => four_bit,
-            _ => narrow,
-        };
-        Some(self.tdp_w / peak)
-    }
 }
 
 /// What is documented about a device generation.

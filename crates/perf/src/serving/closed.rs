@@ -7,7 +7,7 @@ use super::input::ServingInput;
 use super::machine::Machine;
 use super::terms::Rate;
 use super::{ServingEstimate, cycle_tpot, metrics_at_rate};
-use super::{itl, latency, preemption, steady_state, waves};
+use super::{bursts, itl, latency, preemption, steady_state, waves};
 use crate::constants::Constants;
 use atlas_core::count::Count;
 
@@ -64,7 +64,7 @@ pub(super) fn closed(
     let apart = if waiting > 0.0 { 0.0 } else { front.admission_delay() };
     let share = requests / (replicas * busy);
     let turns = (share / batch).max(1.0);
-    let in_step = latency::stays_in_step(input);
+    let in_step = bursts::stays_in_step(input);
     // At the end of the run the batch shrinks, unless all requests end together.
     let drained = if requests.is_finite() && !in_step { turns / (turns + drain(input, m, &cycle)) } else { 1.0 };
     let rate = match (limited, in_step) {

@@ -160,7 +160,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         // The wait in an endless backlog is not defined.
         wait = 0.0;
     } else {
-        burst = 0.5 * super::latency::burst_share(input, c) * (offered / servers - 1.0).max(0.0) * service;
+        burst = 0.5 * super::bursts::burst_share(input, c) * (offered / servers - 1.0).max(0.0) * service;
     }
     let first = FirstToken {
         slot: wait,

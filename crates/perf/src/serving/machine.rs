@@ -1,11 +1,11 @@
 //! A replica prepared for timing: shapes, rates and collectives with all constants applied.
 
+use super::bursts;
 use super::collectives::{Collectives, Counts, Links};
 use super::exchange;
 use super::front_end::FrontEnd;
 use super::images;
 use super::input::{AllReduce, Layout, Load, ServingInput, Speculation, Stack};
-use super::latency;
 use super::launch::Launch;
 use super::rates::{Maturity, Rates, tile};
 use super::shape::{Shape, kv_ranks};
@@ -129,7 +129,7 @@ impl<'a> Machine<'a> {
             pp: f64::from(layout.pp.max(Count::ONE)),
             attention_dp: f64::from(layout.attention_dp.max(Count::ONE)),
             later_bursts: match input.load {
-                Load::Closed { .. } => latency::later_burst_share(input, c),
+                Load::Closed { .. } => bursts::later_burst_share(input, c),
                 _ => 0.0,
             },
             intake: FrontEnd::of(input, c).blocking_seconds,

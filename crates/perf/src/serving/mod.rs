@@ -9,6 +9,7 @@
 //! * [`admission`] – when a scheduler admits requests
 //! * [`steady_state`] – how prefill and decode share the accelerator
 //! * `closed`, `open`, `backlog` – a constant number of requests, arrivals at a given rate, requests queued at the start
+//! * [`bursts`] – requests that start together
 //! * [`emptying`] – how a batch drains when finished requests are not replaced
 //! * [`waves`] – the time of equal requests that are all queued at the start
 //! * `preemption` – prompts that are computed again because the KV cache is full
@@ -25,6 +26,7 @@
 pub mod admission;
 pub mod arithmetic;
 mod backlog;
+pub mod bursts;
 mod closed;
 mod collectives;
 pub mod disaggregated;

@@ -95,6 +95,7 @@ fn normal_share_below(x: f64, density: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing)]
     use super::*;
 
     #[test]

@@ -5,7 +5,7 @@ use super::input::{Arrivals, Input, Phase, Prefixes};
 use crate::kernel::{Distribution, Stream, Time};
 use atlas_core::count::Count;
 use atlas_core::math;
-use atlas_perf::serving::latency;
+use atlas_perf::serving::bursts;
 
 /// Purposes of the random streams.
 const ARRIVAL_STREAM: u32 = 0;
@@ -151,7 +151,7 @@ impl<'a> Workload<'a> {
         let system = &self.input.system;
         let replicas = system.pools.map_or(system.layout.dp, |pools| pools.prefill.dp).max(Count::ONE);
         let each = (f64::from(concurrency) / replicas).max(1.0);
-        let share = latency::later_burst_share(system, &self.input.constants);
+        let share = bursts::later_burst_share(system, &self.input.constants);
         let together = 1.0 + share * (each - 1.0);
         let bursts = (each / together).round().max(1.0);
         // Requests are assigned to the replicas in turn.

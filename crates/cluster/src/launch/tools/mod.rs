@@ -22,10 +22,10 @@ use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 
 use super::job::Job;
-use super::table::{self, FlagError};
 use super::tool::Tool;
 use super::words::{Arguments, Word};
 use super::{Unsupported, trains};
+use crate::flags::{self, FlagError};
 
 /// How the program is started on each node.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,7 +160,7 @@ impl Draft {
             .map(|(table, flag, value)| (table, flag, value, release))
             .chain(client)
             .filter_map(|(table, flag, value, release)| {
-                let reason = match table::check(table, flag, value, release).err()? {
+                let reason = match flags::check(table, flag, value, release).err()? {
                     FlagError::Unknown => format!("{} has no such flag", tool.label()),
                     FlagError::Value(choices) => {
                         format!("takes one of {choices}, not {}", value.unwrap_or("this"))

@@ -17,7 +17,7 @@ pub(crate) struct Flag {
 
 type Table = HashMap<(&'static str, &'static str), Flag>;
 
-const TEXT: &str = include_str!("../../flags.csv");
+const TEXT: &str = include_str!("../flags.csv");
 
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
@@ -87,7 +87,7 @@ pub(crate) fn is_older(release: Option<&str>, since: &str) -> bool {
     order() == Some(std::cmp::Ordering::Less)
 }
 
-const NAMES: &str = include_str!("../../model_names.csv");
+const NAMES: &str = include_str!("../model_names.csv");
 
 /// The catalog model to which a tool refers by this name. If a tool uses one name for several models, the first of
 /// them.
