@@ -39,8 +39,8 @@ pub fn closed_wait(others: f64, service: f64, away: f64, variability: f64) -> f6
 /// step, which takes `fixed` + n x `each` seconds for n jobs: batches with gated service. `rate` jobs per second arrive at
 /// random; `rate` x `each` < `servers`.
 ///
-/// Of steps of length L, a share p = E[exp(-rate L)] is followed by none, and by a step with one job after an idle time.
-/// So E[n] = rate E[L] + p and E[n (n - 1)] = rate^2 E[L^2]. A job meets long steps more often, waits for the rest of one,
+/// Of steps of length L, a share `p = E[exp(-rate L)]` is followed by none, and by a step with one job after an idle time.
+/// So `E[n] = rate E[L] + p` and `E[n (n - 1)] = rate^2 E[L^2]`. A job meets long steps more often, waits for the rest of one,
 /// and shares the next one with all that arrived in it. With several servers, it waits only if all of them are busy.
 pub fn time_in_shared_steps(rate: f64, fixed: f64, each: f64, servers: f64) -> f64 {
     let alone = fixed + each;

@@ -4,7 +4,6 @@ use atlas_core::math;
 use std::sync::Arc;
 
 use super::{Parts, Scenario};
-use crate::engine::answer::power::{self, DeviceUtilization};
 use atlas_catalog::price::Median;
 use atlas_config::Cost;
 use atlas_core::count::Count;
@@ -173,12 +172,6 @@ impl Scenario {
     #[must_use]
     pub fn running_usd_node_year(&self) -> f64 {
         self.terms.staff_usd_node_year + 12.0 * self.terms.usd_per_kw_month * self.node_watts * 1e-3
-    }
-
-    /// Power of an owned node that does not work, W.
-    #[must_use]
-    pub fn idle_node_watts(&self) -> f64 {
-        power::node(self, &DeviceUtilization::default(), 0.0).total()
     }
 
     /// Mean energy price over the hours in which owned hardware does not work, USD per kWh. They include the peak hours,

@@ -192,6 +192,14 @@ pub fn node(scenario: &Scenario, used: &DeviceUtilization, at_work: f64) -> Node
     }
 }
 
+impl Scenario {
+    /// Power of a node that does not work, W.
+    #[must_use]
+    pub fn idle_node_watts(&self) -> f64 {
+        node(self, &DeviceUtilization::default(), 0.0).total()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
