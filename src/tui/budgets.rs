@@ -4,8 +4,8 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::color::ColorDepth;
 use super::testing::TestApp;
+use crate::theme::color::ColorDepth;
 use crate::tui::painter::Painter;
 use crate::tui::screen::view;
 use atlas_core::sort;

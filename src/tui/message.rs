@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use super::theme::Theme;
 use crate::demo::Tours;
+use crate::theme::Theme;
 use crate::tui::dialogs::export::state::Export;
 use crate::tui::dialogs::write_back::state::WritePlan;
 use crate::tui::views::measurements::state::Proposal;

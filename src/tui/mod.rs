@@ -40,7 +40,6 @@ pub mod work;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use crate::theme::{self, color};
 pub use runtime::run;
 
 use crate::demo::View;

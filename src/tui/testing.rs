@@ -11,10 +11,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::app::App;
-use super::color::ColorDepth;
 use super::message::{Effect, Message, Timer};
-use super::theme::{Glyphs, Themes};
 use super::update::update;
+use crate::theme::color::ColorDepth;
+use crate::theme::{Glyphs, Themes};
 use crate::tui::screen::view;
 use atlas_config::library::Library;
 use atlas_document::Sources;

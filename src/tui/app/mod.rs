@@ -17,9 +17,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::theme::{Glyphs, Theme};
 use crate::demo::Tours;
 pub use crate::demo::{Pane, Setup, View};
+use crate::theme::{Glyphs, Theme};
 pub use crate::tui::app::answer::Answer;
 pub use crate::tui::app::overlay::{Finder, Overlay, Palette, Place, SearchMatches};
 use crate::tui::app::types::DirtyRegion;

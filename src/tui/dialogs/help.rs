@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::{Glyphs, Role};
 use crate::tui::app::{App, Overlay};
 use crate::tui::input::keymap::{Action, Binding, Mode, bindings, general, special};
-use crate::tui::theme::{Glyphs, Role};
 use crate::tui::widgets::draw::{Canvas, wrap};
 
 enum Row {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use crate::demo::Demo;
+use crate::theme::Role;
 use crate::tui::app::{App, Finder, Overlay, Palette, WritePlan};
 use crate::tui::dialogs::export::Export;
 use crate::tui::dialogs::prompt::state::Prompt;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, wrap};
 
 /// Returns the area of the open dialog. A dialog whose rows change with the typed text keeps its size; others have the

@@ -3,7 +3,7 @@
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 
-use crate::tui::color::ColorDepth;
+use crate::theme::color::ColorDepth;
 use crate::tui::painter::cells::ON_BLANK;
 
 /// Colors and attributes in effect.

@@ -14,13 +14,13 @@ use color_eyre::eyre::{Result, WrapErr as _};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::app::{App, Overlay, Pane, View};
-use super::color::ColorDepth;
 use super::message::{Effect, Message, Timer};
 use super::session::Store;
-use super::theme::{Glyphs, Themes};
 use super::update::act::act;
 use super::update::update;
 use super::{Options, session};
+use crate::theme::color::ColorDepth;
+use crate::theme::{Glyphs, Themes};
 use crate::tui::dialogs::palette;
 use crate::tui::input::keymap::{Action, Mode};
 use crate::tui::runtime::{effects, loading, measuring};

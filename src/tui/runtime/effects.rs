@@ -5,9 +5,9 @@ use std::process::Command;
 
 use color_eyre::eyre::{Result, eyre};
 
+use crate::theme::color::ColorDepth;
 use crate::tui::Options;
 use crate::tui::app::App;
-use crate::tui::color::ColorDepth;
 use crate::tui::dialogs::export::{self, Export};
 use crate::tui::dialogs::write_back::WritePlan;
 use crate::tui::message::{Effect, Message, RecordToSave};

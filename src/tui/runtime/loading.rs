@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::demo::{Demos, Tours};
+use crate::theme::Themes;
+use crate::theme::color::ColorDepth;
 use crate::tui::Options;
 use crate::tui::app::problems_of;
-use crate::tui::color::ColorDepth;
 use crate::tui::message::Message;
 use crate::tui::runtime::measuring::MeasurementReader;
-use crate::tui::theme::Themes;
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_config::watch::FileWatch;

@@ -19,13 +19,13 @@ use color_eyre::eyre::{Result, WrapErr as _};
 use crossterm::event::Event;
 
 use super::app::App;
-use super::color::ColorDepth;
 use super::message::{Effect, Message, Timer};
 use super::session::Store;
-use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::{Options, session, tour};
 use crate::demo::{Tours, View};
+use crate::theme::color::ColorDepth;
+use crate::theme::{Glyphs, Theme, Themes};
 use crate::tui::app::stale::DirtyRegion;
 use crate::tui::dialogs::detecting;
 use crate::tui::runtime::clipboard::{Multiplexer, osc52};

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::theme::color::ColorDepth;
 use crate::tui::Options;
-use crate::tui::color::ColorDepth;
 use crate::tui::message::Message;
 use crate::tui::runtime::loading::reload;
 use crate::tui::runtime::terminal;

@@ -2,10 +2,10 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{App, Pane};
 use crate::tui::input::keymap::{self, Action, Mode};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::Canvas;
 
 /// Maximum number of keys in the footer, in addition to the one for help.

@@ -1,9 +1,9 @@
 //! Draws the knobs by group, with the source of each value: changed by the user, written in a file, or derived.
 
+use crate::theme::Role;
 use crate::tui::app::{Answer, App, Pane, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tables::state::Table;
-use crate::tui::theme::Role;
 use crate::tui::views::layout;
 use crate::tui::widgets::draw::Canvas;
 use ratatui::layout::Rect;

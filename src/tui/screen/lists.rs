@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::theme::Role;
 use crate::tui::app::{App, PANES, Pane, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tables::state::{Sort, Table};
-use crate::tui::theme::Role;
 use crate::tui::views::idle;
 use crate::tui::widgets::draw::Canvas;
 use ratatui::layout::Rect;

@@ -25,7 +25,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::app::{App, Edit, Overlay};
-use super::theme::Role;
+use crate::theme::Role;
 
 /// Returns a canvas with the theme of the application.
 fn canvas<'a>(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {

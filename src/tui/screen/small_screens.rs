@@ -7,11 +7,11 @@ use std::sync::Arc;
 use atlas_cluster::history::{Draft, Entry, EntryKind, Store};
 use atlas_document::Sources;
 
-use crate::tui::color::ColorDepth;
+use crate::theme::Themes;
+use crate::theme::color::ColorDepth;
 use crate::tui::message::Message;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::testing::TestApp;
-use crate::tui::theme::Themes;
 use crate::tui::update::update;
 use crate::tui::views::history::pages;
 

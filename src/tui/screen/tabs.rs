@@ -2,10 +2,10 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{self, Action};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::Canvas;
 
 /// A view on the strip.

@@ -3,10 +3,10 @@
 
 use atlas_document::Sources;
 
+use crate::theme::Glyphs;
 use crate::tui::app::View;
 use crate::tui::message::Effect;
 use crate::tui::testing::TestApp;
-use crate::tui::theme::Glyphs;
 use crate::tui::views::diff::{Row, rows_of};
 use crate::tui::views::timeline::{Picture, picture};
 use atlas_plan::estimate::MetricId;

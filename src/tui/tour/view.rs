@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 
 use crate::demo::narration;
+use crate::theme::Role;
 use crate::tui::app::App;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, wrap};
 
 /// Draws the caption.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::demo::Tours;
+use crate::theme::Theme;
 use crate::tui::app::{Answer, App, Flash, Setup};
 use crate::tui::message::{Effect, Timer};
-use crate::tui::theme::Theme;
 use crate::tui::tour;
 use crate::tui::update::status::{fail, note};
 use atlas_config::library::Library;

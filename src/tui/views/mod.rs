@@ -39,13 +39,13 @@ use ratatui::layout::Rect;
 
 use crate::demo::View;
 use crate::demo::views::for_all_views;
+use crate::theme::Role;
 use crate::tui::app::App;
 use crate::tui::input::keymap::{Action, Binding, Keys, Place, SharedKeys};
 use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tables::state::Table;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, wrap};
 
 /// Functions of a view. Each view overrides those of [`Spec::DEFAULT`] that it needs.

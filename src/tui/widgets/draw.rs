@@ -1,8 +1,8 @@
 //! Draws text and frames into the buffer, clipped to their areas.
 
-use crate::tui::color;
+use crate::theme::color;
+use crate::theme::{Glyphs, Role, Theme};
 use crate::tui::painter::cells::{self, TextWidth as _};
-use crate::tui::theme::{Glyphs, Role, Theme};
 use crate::tui::widgets::graphics::Chart;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Margin, Rect};

@@ -1,8 +1,8 @@
 //! Plots of curves over two axes, in braille or as an image below the text: lines, labeled ticks, a cursor, and the
 //! point of the scenario. Ranges that cannot run are shaded. Series differ by color and by letter.
 
+use crate::theme::Role;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::Canvas;
 pub(in crate::tui) use crate::tui::widgets::graphics::Shape;
 use crate::tui::widgets::graphics::{Chart, Curve, Place};

@@ -14,11 +14,11 @@ use atlas_detect::{Options, PROGRAMS, detect};
 use atlas_plan::search::Gauge;
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{App, Overlay};
 use crate::tui::dialogs::write_back::{Rewrite, WritePlan};
 use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
-use crate::tui::theme::Role;
 use crate::tui::update::status::{fail, note};
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::work::job::{Job, Product};

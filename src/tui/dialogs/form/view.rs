@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::{EntryKind, Form};
-use crate::tui::theme::Role;
+use crate::theme::Role;
 use crate::tui::widgets::draw::{Canvas, wrap};
 
 /// Width of the labels, in columns.

@@ -8,10 +8,10 @@ pub use state::{GoalSeek, RankChange};
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{Answer, App, Change, Overlay};
 use crate::tui::message::Effect;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::update::status::{fail, note};
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::line::Line;

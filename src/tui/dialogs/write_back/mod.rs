@@ -252,7 +252,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::state::diff;
     use super::*;
-    use crate::tui::theme::Role;
+    use crate::theme::Role;
 
     const FILE: &str = "\
 # ours

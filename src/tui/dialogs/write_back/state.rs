@@ -1,6 +1,6 @@
 //! A change to files, before it is written.
 
-use crate::tui::theme::Role;
+use crate::theme::Role;
 use std::path::PathBuf;
 
 /// The planned changes.

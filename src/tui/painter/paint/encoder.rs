@@ -6,7 +6,7 @@ use std::ops::Range;
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
-use crate::tui::color::ColorDepth;
+use crate::theme::color::ColorDepth;
 use crate::tui::painter::cells::{is_erased, width_of};
 use crate::tui::painter::pen::{Pen, Short};
 

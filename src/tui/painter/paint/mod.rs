@@ -19,7 +19,7 @@ use std::ops::Range;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect};
 
-use crate::tui::color::ColorDepth;
+use crate::theme::color::ColorDepth;
 use crate::tui::painter::cells::{looks_same, width_of};
 use crate::tui::painter::frame_writer::FrameWriter;
 use crate::tui::painter::pen::Pen;

@@ -20,7 +20,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetwinsize, tcsetattr};
 
 use self::guard::Guard;
-use crate::tui::color::ColorDepth;
+use crate::theme::color::ColorDepth;
 use crate::tui::painter::Painter;
 use crate::tui::runtime::wait::Signals;
 use crate::tui::screen::Drawn;

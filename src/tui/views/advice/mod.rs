@@ -5,11 +5,11 @@ mod export;
 use ratatui::layout::Rect;
 
 use super::{Spec, Tab};
+use crate::theme::Role;
 use crate::tui::app::{Answer, App, Change, View};
 use crate::tui::input::keymap::{self, Action, Keys, SharedKeys, bind};
 use crate::tui::message::Effect;
 use crate::tui::tables::state::Table;
-use crate::tui::theme::Role;
 use crate::tui::update::status::note;
 use crate::tui::views::layout;
 use crate::tui::widgets::draw::{Canvas, wrap};

@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 
 use super::{Answer, Turn};
+use crate::theme::Role;
 use crate::tui::app::App;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, wrap};
 use atlas_assistant::offline::EXAMPLES;
 use atlas_core::escape;

@@ -1,7 +1,7 @@
 //! Content of the breakdown: blocks of bars.
 
+use crate::theme::Role;
 use crate::tui::app::App;
-use crate::tui::theme::Role;
 use atlas_core::units;
 use atlas_plan::estimate::{Breakdown, Detail, MemoryPart, MemoryUse, MetricId, Part, Scale};
 

@@ -7,9 +7,9 @@ use ratatui::layout::{Margin, Rect};
 
 use self::blocks::{Bar, Quantity, Row, blocks, column, share};
 use super::{Spec, Tab, keys};
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{Action, Keys, bind};
-use crate::tui::theme::Role;
 use crate::tui::update::showing::explain_metric;
 use crate::tui::views::layout;
 use crate::tui::widgets::draw::Canvas;

@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Spec, Tab};
+use crate::theme::Role;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::message::Effect;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::update::showing;
 use crate::tui::views::layout;
 use crate::tui::views::scenarios::{self, other_side};

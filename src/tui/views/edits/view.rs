@@ -3,9 +3,9 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::views::edits::{Point, describe_changes};
 use crate::tui::views::layout;
 use crate::tui::views::results::tiles;

@@ -4,11 +4,11 @@
 pub(in crate::tui) mod export;
 
 use super::{Spec, Tab};
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::input::movement::Movement;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::views::layout;
 use crate::tui::views::results;
 use crate::tui::widgets::draw::{Canvas, wrap};

@@ -7,10 +7,10 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Cell, Grid, cell_under_cursor, filtered_rows, speed};
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tables::state::Table;
-use crate::tui::theme::Role;
 use crate::tui::views::layout;
 use crate::tui::widgets::draw::{Canvas, fit};
 use atlas_config::Mode;

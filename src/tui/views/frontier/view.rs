@@ -2,10 +2,10 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::Action;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::views::frontier::{FrontierCurves, cursor};
 use crate::tui::views::layout;
 use crate::tui::views::sweep::view::{draw_no_answer, figures, legend, range, remark_or_method, scaled, split};

@@ -10,9 +10,9 @@ use atlas_plan::knob::Knob;
 use atlas_report::table::{Align, Table};
 
 use super::{Page, entry};
+use crate::theme::Role;
 use crate::tui::app::App;
 use crate::tui::painter::cells::TextWidth;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::wrap;
 
 /// Text of a line with its role.

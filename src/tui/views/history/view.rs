@@ -4,10 +4,10 @@ use atlas_cluster::history::Entry;
 use ratatui::layout::Rect;
 
 use super::{Page, filtered_entries, pages, selected_entry};
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::tables::state::Table;
-use crate::tui::theme::Role;
 use crate::tui::views::draw_lines;
 use crate::tui::widgets::draw::{Canvas, fit};
 

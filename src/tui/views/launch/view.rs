@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{App, View};
-use crate::tui::theme::Role;
 use crate::tui::views::{draw_lines, wrapped};
 use crate::tui::widgets::draw::Canvas;
 

@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{App, View};
-use crate::tui::theme::Role;
 use crate::tui::views::layout;
 use crate::tui::views::measurements::{Proposal, evaluated_rows, rows_without_prediction};
 use crate::tui::widgets::draw::{Canvas, wrap};

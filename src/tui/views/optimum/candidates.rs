@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::views::optimum::SearchResult;
 use crate::tui::views::results::change_style;
 use crate::tui::widgets::draw::Canvas;

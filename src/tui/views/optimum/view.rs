@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{App, View};
-use crate::tui::theme::Role;
 use crate::tui::views::layout;
 use crate::tui::views::optimum::{
     Row, SearchResult, bound, candidates, current_result, is_stale, objective, row_under_cursor, rows, size, unbounded,

@@ -5,10 +5,10 @@ pub(in crate::tui) mod export;
 use ratatui::layout::Rect;
 
 use super::{Spec, Tab};
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{Action, Keys, SharedKeys, bind};
 use crate::tui::tables::state::Table;
-use crate::tui::theme::Role;
 use crate::tui::update::files::open_editor;
 use crate::tui::views::layout;
 use crate::tui::widgets::draw::{Canvas, wrap};

@@ -9,9 +9,9 @@ use super::layout::{brief, layout};
 use super::{
     ChosenLayout, Entry, Outcome, Race, is_ranked_by_price_type, is_running, objective, places, question, ranked,
 };
+use crate::theme::{Glyphs, Role};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::{Glyphs, Role};
 use crate::tui::widgets::draw::{Canvas, middle, whole};
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, MetricId, Scale};

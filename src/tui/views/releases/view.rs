@@ -5,9 +5,9 @@ use atlas_plan::estimate::{Direction, MIN_RELATIVE_CHANGE, Metric, Scale};
 use ratatui::layout::Rect;
 
 use super::{Difference, Listed, Row, lines, listed, metrics, selected, selected_release};
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::views::results::change_style;
 use crate::tui::widgets::draw::{Canvas, fit};
 

@@ -2,7 +2,7 @@
 
 use ratatui::style::Style;
 
-use crate::tui::theme::{Glyphs, Role};
+use crate::theme::{Glyphs, Role};
 use crate::tui::widgets::draw::Canvas;
 use atlas_plan::estimate::{Direction, Metric};
 

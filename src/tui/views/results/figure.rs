@@ -1,8 +1,8 @@
 //! Draws a metric as a row with aligned columns: label, value, unit, interval and change.
 
+use crate::theme::Role;
 use crate::tui::app::{Answer, App};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::Canvas;
 use ratatui::layout::Rect;
 

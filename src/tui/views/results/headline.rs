@@ -1,8 +1,8 @@
 //! Draws the headline above the metrics: verdict, bottleneck and key metrics. It does not scroll.
 
+use crate::theme::{Glyphs, Role};
 use crate::tui::app::{Answer, App, Headline, Pane, View};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::{Glyphs, Role};
 use crate::tui::widgets::draw::{Canvas, wrap};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;

@@ -11,9 +11,9 @@ mod headline;
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{App, Headline, Pane, View};
 use crate::tui::input::movement::Movement;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::work::query::Query;
 use atlas_plan::estimate::{Metric, Section};

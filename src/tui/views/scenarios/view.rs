@@ -1,8 +1,8 @@
 //! Draws the strip of scenarios if there are several: key and name of each, the pinned one marked.
 
+use crate::theme::Role;
 use crate::tui::app::App;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::{Canvas, fit};
 use ratatui::layout::Rect;
 

@@ -5,11 +5,11 @@ mod export;
 use ratatui::layout::Rect;
 
 use super::{Spec, Tab, keys};
+use crate::theme::Role;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::input::keymap::{Action, Keys, SharedKeys, bind};
 use crate::tui::tables;
 use crate::tui::tables::state::{Sort, Table};
-use crate::tui::theme::Role;
 use crate::tui::update::showing::explain_metric;
 use crate::tui::widgets::draw::Canvas;
 use atlas_config::{Mode, Workload};

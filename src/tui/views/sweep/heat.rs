@@ -1,8 +1,8 @@
 //! Heat map: a metric over two knobs as density and number. The best point is marked, points that cannot run are
 //! crossed out.
 
+use crate::theme::Role;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::widgets::draw::Canvas;
 use atlas_plan::knob::Setting;
 use ratatui::layout::Rect;

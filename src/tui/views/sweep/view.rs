@@ -3,9 +3,9 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::input::keymap::Action;
-use crate::tui::theme::Role;
 use crate::tui::views::layout;
 use crate::tui::views::results::{change, split as split_number};
 use crate::tui::views::sweep::heat::{Heat, format_setting};

@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{self, Action};
-use crate::tui::theme::Role;
 use crate::tui::views::results::change_style;
 use crate::tui::views::sweep::view::{draw_no_answer, remark_or_method};
 use crate::tui::views::tornado::current_tornado;

@@ -5,8 +5,8 @@ use atlas_config::Mode;
 use ratatui::layout::Rect;
 
 use super::{Change, WatchReading};
+use crate::theme::Role;
 use crate::tui::app::{App, View};
-use crate::tui::theme::Role;
 use crate::tui::views::draw_lines;
 use crate::tui::widgets::draw::{Canvas, wrap};
 

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use ratatui::layout::{Rect, Size};
 
-use crate::tui::color::ColorDepth;
+use crate::theme::color::ColorDepth;
 use crate::tui::runtime::clipboard::{Multiplexer, base64};
 use atlas_report::chart::sheet::Sheet;
 

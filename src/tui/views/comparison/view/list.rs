@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use super::{
     RATIO, base, column_ranks, compares, metric_index, metrics, number, ratio, ratio_style, ratio_text, scale, sign,
 };
+use crate::theme::Role;
 use crate::tui::app::App;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::views::layout;
 use crate::tui::widgets::draw::Canvas;
 use atlas_plan::estimate::standing::Rank;

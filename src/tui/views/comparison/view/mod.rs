@@ -5,10 +5,10 @@ mod list;
 
 use std::sync::Arc;
 
+use crate::theme::Role;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tables::state::Table;
-use crate::tui::theme::Role;
 use crate::tui::views::layout;
 use crate::tui::widgets::draw::{Canvas, wrap};
 use ratatui::layout::Rect;

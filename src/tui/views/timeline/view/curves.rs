@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
+use crate::theme::Role;
 use crate::tui::app::Answer;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::views::sweep::view::range;
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::plot::{Plot, Series, Shape, color, letter};

@@ -4,9 +4,9 @@
 mod curves;
 mod operators;
 
+use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::theme::Role;
 use crate::tui::views::sweep::view::{draw_no_answer, remark};
 use crate::tui::views::timeline::{Lane, Picture, Timeline, picture};
 use crate::tui::widgets::draw::{Canvas, wrap};

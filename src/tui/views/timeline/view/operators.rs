@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-use crate::tui::theme::Role;
+use crate::theme::Role;
 use crate::tui::views::timeline::Timeline;
 use crate::tui::widgets::draw::Canvas;
 use atlas_sim::training::input::KernelRecord;
