@@ -8,8 +8,9 @@ use crate::transformer;
 use crate::transformer::{Bias, Transformer, TransformerKind};
 use atlas_core::count::Count;
 use atlas_core::network::LinkPath;
-use atlas_perf::accelerator::{A100_CLOCK, Accelerator, Generation, Precision};
+use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, LowRank, Window};
+use atlas_perf::constants::documented::A100_CLOCK;
 use atlas_perf::convolution::{MAX_STAGES, Multiples, Residual, Stage};
 
 fn generation(sheet: &Sheet) -> Generation {

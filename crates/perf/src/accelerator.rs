@@ -1,6 +1,7 @@
 //! One accelerator as its datasheet describes it, in SI units (FLOP/s, bytes, bytes/s, W).
 
 use crate::constants::Constants;
+use crate::constants::documented::A100_CLOCK;
 pub use crate::constants::generation::Generation;
 use atlas_core::network::{LinkPath, Network};
 use atlas_core::plan::Format;
@@ -92,9 +93,6 @@ impl Bridge {
         (self.bw * c.link_fraction).max(1e6)
     }
 }
-
-/// Maximum clock of an A100, Hz (NVIDIA A100 datasheet), to which constants per core refer.
-pub const A100_CLOCK: f64 = 1.41e9;
 
 /// One accelerator. FLOP rates are dense; link bandwidths are one-way.
 #[derive(Debug, Clone, Copy, PartialEq)]

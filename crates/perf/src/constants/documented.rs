@@ -31,3 +31,5 @@ pub const TURNS_IN_STEP: f64 = 4.0;
 /// Share of the first turn in the runs to which the constants were fitted: benchmarks that send ten requests per
 /// concurrent request, so that the first tenth is a burst.
 pub const FITTED_FIRST_TURN: f64 = 0.1;
+/// Maximum clock of an A100, Hz (NVIDIA A100 datasheet), to which constants per core refer.
+pub const A100_CLOCK: f64 = 1.41e9;

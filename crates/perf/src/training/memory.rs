@@ -192,6 +192,7 @@ mod tests {
     use super::*;
     use crate::arch::Architecture;
     use crate::training::Sharding;
+    use crate::training::tests::llama_70b;
     use atlas_core::count::Count;
 
     /// B200, bf16, sequences of 4096, one per micro-batch, distributed optimizer, no recomputation: the setting of
@@ -214,23 +215,11 @@ mod tests {
         training_memory(&i, &Constants::default(), Recompute::None).allocated() / 1024f64.powi(3)
     }
 
-    fn llama_70b(layers: f64) -> Architecture {
-        Architecture {
-            layers: Count::floor(layers),
-            hidden: Count::new(8192),
-            heads: Count::new(64),
-            kv_heads: Count::new(8),
-            ffn: Count::new(28672),
-            vocab: Count::new(128256),
-            ..Architecture::default()
-        }
-    }
-
     #[test]
     fn measured_allocations_are_met_within_five_percent() {
         let deepseek_v3 =
             Architecture { layers: Count::new(4), dense_layers: Count::ONE, ..Architecture::deepseek_v3() };
-        let l = llama_70b(12.0);
+        let l = Architecture { layers: Count::new(12), ..llama_70b() };
         for (predicted, measured) in [
             (simumax(l, 1.0, 2.0, 1.0, 1.0, 4096.0), 66.55),
             (simumax(l, 2.0, 1.0, 1.0, 1.0, 4096.0), 60.68),
@@ -248,8 +237,7 @@ mod tests {
     #[test]
     fn recomputing_more_never_needs_more_memory() {
         let c = Constants::default();
-        let i =
-            TrainingInput { arch: llama_70b(80.0), tp: Count::new(8), pp: Count::new(4), ..TrainingInput::default() };
+        let i = TrainingInput { arch: llama_70b(), tp: Count::new(8), pp: Count::new(4), ..TrainingInput::default() };
         let at = |r| training_memory(&i, &c, r).total();
         assert!(at(Recompute::Full) < at(Recompute::Selective));
         assert!(at(Recompute::Selective) <= at(Recompute::None));
@@ -260,7 +248,7 @@ mod tests {
         let c = Constants::default();
         let mut last = f64::INFINITY;
         for sharding in [Sharding::None, Sharding::Zero1, Sharding::Zero2, Sharding::Zero3] {
-            let i = TrainingInput { arch: llama_70b(80.0), sharding, ..TrainingInput::default() };
+            let i = TrainingInput { arch: llama_70b(), sharding, ..TrainingInput::default() };
             let total = training_memory(&i, &c, Recompute::Full).total();
             assert!(total <= last * 1.001);
             last = total;
@@ -271,7 +259,7 @@ mod tests {
     fn fully_sharded_output_layer_is_gathered_while_the_logits_exist() {
         let c = Constants::default();
         let at = |vocab, sharding, recompute, trained| {
-            let arch = Architecture { vocab: Count::new(vocab), ..llama_70b(80.0) };
+            let arch = Architecture { vocab: Count::new(vocab), ..llama_70b() };
             let i = TrainingInput { arch, sharding, trained, dp: Count::new(64), ..TrainingInput::default() };
             (training_memory(&i, &c, recompute), 2.0 * arch.hidden * f64::from(vocab), gathered_layer(&i))
         };
@@ -292,7 +280,7 @@ mod tests {
 
     #[test]
     fn frozen_matrices_keep_no_inputs() {
-        let base = TrainingInput { arch: llama_70b(80.0), ..TrainingInput::default() };
+        let base = TrainingInput { arch: llama_70b(), ..TrainingInput::default() };
         let a = base.arch;
         let bytes = |trained, adapters| kept(&TrainingInput { trained, adapters, ..base }, Plan::NONE);
         let per_token = |frozen: f64| (bytes(1.0, Adapters::None) - frozen) / (base.micro * base.seq * a.depth());

@@ -15,7 +15,7 @@ mod layouts;
 mod published;
 mod recompute;
 
-fn llama_70b() -> Architecture {
+pub(super) fn llama_70b() -> Architecture {
     Architecture {
         layers: Count::new(80),
         hidden: Count::new(8192),
