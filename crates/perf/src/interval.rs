@@ -7,7 +7,7 @@
 // A measured factor may come close to e or pi.
 #![allow(clippy::approx_constant)]
 
-use crate::accelerator::Generation;
+use crate::constants::generation::Measured;
 use crate::serving::{Load, ServingInput, Stack};
 use crate::training::TrainingInput;
 use atlas_core::math;
@@ -145,10 +145,9 @@ impl Regime {
     /// Regime of a training run.
     #[must_use]
     pub fn of_training(i: &TrainingInput) -> Regime {
-        use Generation::{Ascend, Cdna2, Cdna3, Cdna4, Gaudi, PonteVecchio, Tpu, Trainium};
-        match i.accelerator.generation {
-            Cdna2 | Cdna3 | Cdna4 | Gaudi | Tpu | Trainium | Ascend | PonteVecchio => Regime::OtherVendors,
-            Generation::Workstation | Generation::Other => Regime::UnmeasuredTraining,
+        match i.accelerator.generation.properties().training_measured {
+            Measured::WithCdna | Measured::WithOthers => Regime::OtherVendors,
+            Measured::Hardly => Regime::UnmeasuredTraining,
             _ if i.trained < 1.0 => Regime::Adapters,
             _ if i.arch.is_moe() => Regime::Experts,
             _ if i.accelerators <= i.domain => Regime::DenseOneDomain,
@@ -159,14 +158,14 @@ impl Regime {
     /// Regime of a serving throughput.
     #[must_use]
     pub fn of_throughput(input: &ServingInput) -> Regime {
-        use Generation::{Cdna2, Cdna3, Cdna4, Gaudi, Trainium};
-        match (input.accelerator.generation, input.stack) {
-            (Cdna2 | Cdna3 | Cdna4, stack) if stack != Stack::Local => Regime::Cdna,
-            (Gaudi | Trainium, _) => Regime::OtherServing,
-            (generation, _) if !generation.runs_reference_kernels() => Regime::UnmeasuredServing,
-            (_, Stack::Compiled) => Regime::CompiledEngine,
-            (_, Stack::Local) => Regime::NativeRuntime,
-            (_, Stack::Graphed | Stack::Eager) => match input.load {
+        match (input.accelerator.generation.properties().serving_measured, input.stack) {
+            // Native runtimes were not measured on CDNA devices.
+            (Measured::Hardly, _) | (Measured::WithCdna, Stack::Local) => Regime::UnmeasuredServing,
+            (Measured::WithCdna, _) => Regime::Cdna,
+            (Measured::WithOthers, _) => Regime::OtherServing,
+            (Measured::ByKindOfRun, Stack::Compiled) => Regime::CompiledEngine,
+            (Measured::ByKindOfRun, Stack::Local) => Regime::NativeRuntime,
+            (Measured::ByKindOfRun, Stack::Graphed | Stack::Eager) => match input.load {
                 Load::Closed { .. } | Load::Open { .. } => Regime::PythonServer,
                 Load::Burst { .. } => Regime::PythonOffline,
                 Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => Regime::PythonBatch,
@@ -231,6 +230,7 @@ pub fn ttft(input: &ServingInput, release: Release) -> Factors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accelerator::Generation;
 
     #[test]
     fn predictions_lie_in_their_intervals_and_names_are_unique() {

@@ -8,6 +8,23 @@ pub const FLOP_SHARE_AT_TDP: f64 = 0.70;
 /// 1,536 × 2,816 outputs and, if its operands are shared through the cache, computes 1,000 FLOPs per byte read: 690
 /// TFLOP/s of an H100 (0.7 of its peak) read 0.7 TB/s, 0.2 of its bandwidth; the outputs add the rest.
 pub const GEMM_TRAFFIC: f64 = 0.25;
+/// FLOPs of the backward pass of fused attention relative to its forward pass: five products instead of two (arXiv
+/// 2307.08691, section 4). The scan of a linear mixer, which recomputes the states of its chunks, is counted alike.
+pub const ATTENTION_BACKWARD_FLOPS: f64 = 2.5;
+/// Traffic of the backward pass of an element-wise operator relative to its forward pass, which reads and writes: it
+/// reads what the forward pass wrote, and the gradient, and writes the input's.
+pub const ELEMENTWISE_BACKWARD_TRAFFIC: f64 = 1.5;
+/// Rows that a matrix instruction of synchronous matrix units multiplies (PTX ISA, `mma.m16n8k16`).
+pub const SYNCHRONOUS_TILE_ROWS: f64 = 16.0;
+/// Bytes of one value with an 8-bit scale per 16 values in 4 bit (NVIDIA, *Introducing NVFP4*, 2025).
+pub const NVFP4_BYTES: f64 = 0.5 + 1.0 / 16.0;
+/// Bytes of one value in 4 bit with an 8-bit scale per 32 values, rounded (OCP Microscaling Formats specification 1.0,
+/// section 5.2).
+pub const MX_4_BIT_BYTES: f64 = 0.53;
+/// As [`MX_4_BIT_BYTES`], in 6 bit.
+pub const MX_6_BIT_BYTES: f64 = 0.78;
+/// Bytes of one value in 8 bit with a 16-bit scale per 32 values, the 8-bit format of native runtimes.
+pub const SCALED_8_BIT_BYTES: f64 = 1.0625;
 /// Narrow side of an expert's matrix to which [`grouped_gemm`](super::Constants::grouped_gemm) applies.
 pub const EXPERT_WIDTH: f64 = 2048.0;
 /// Chunk size of a state-space scan, tokens; kernels use 128 or 256.

@@ -1,4 +1,4 @@
-//! Properties of device generations, as documented: nothing here is fitted.
+//! Properties of device generations. Values are documented; fitted and assumed ones are referred to by name.
 
 use super::Constants;
 
@@ -56,7 +56,66 @@ pub struct ReferenceDevice {
     pub later_four_bit: Option<f64>,
 }
 
-/// What is documented about a device generation.
+/// How software turns a model into kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compilation {
+    /// A step launches many kernels.
+    Kernels,
+    /// The compilers of XLA and Neuron compile a whole step into one program.
+    Steps,
+    /// Engines that are compiled ahead of time map a decoder layer to one kernel, in which collectives overlap with
+    /// GEMMs, sockets stream to one another without the host, and weights are read at the memory's rate (Prabhakar et
+    /// al., arXiv 2405.07518, sections 4 and 6).
+    Dataflow,
+}
+
+/// Arithmetic of serving engines.
+#[derive(Debug, Clone, Copy)]
+pub enum ServingArithmetic {
+    /// Reaches the same share of the rooflines as other kernels.
+    AsKernels,
+    /// Reaches this share of what other kernels reach.
+    Less(NamedConstant),
+    /// Reaches the share of a large GEMM, which was fitted with the family's own software.
+    AsLargeGemms,
+}
+
+/// Shares of the rooflines that serving engines reach, relative to the kernels to which the serving constants were
+/// fitted.
+#[derive(Debug, Clone, Copy)]
+pub struct ServingShares {
+    /// Of kernels in general.
+    pub kernels: NamedConstant,
+    /// Of the vendor's kernels for inference, if there are any.
+    pub vendor_kernels: Option<NamedConstant>,
+    /// Of arithmetic.
+    pub arithmetic: ServingArithmetic,
+}
+
+/// Measurements with which the interval of an estimate was computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measured {
+    /// Enough of the family and its relatives to distinguish kinds of runs.
+    ByKindOfRun,
+    /// Together with those of all CDNA devices.
+    WithCdna,
+    /// Together with those of other vendors.
+    WithOthers,
+    /// Few or none: intervals are stated priors.
+    Hardly,
+}
+
+/// Highest published MFU.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BestMfu {
+    /// The MFU, with causal attention counted once.
+    pub share: f64,
+    /// Whether it applies only to devices with 16-bit units: there are no training runs on Turing cards and Apple
+    /// processors, which have no bf16 rate.
+    pub requires_bf16: bool,
+}
+
+/// What is known about a device generation.
 #[derive(Debug, Clone, Copy)]
 pub struct GenerationProperties {
     /// Share of the dense peak that a large GEMM sustains; on the reference device, if there is one.
@@ -64,13 +123,36 @@ pub struct GenerationProperties {
     /// The reference device, if large GEMMs run at the power limit.
     pub reference: Option<ReferenceDevice>,
     /// Whether matrix units work asynchronously, so that kernels written for earlier generations do not reach their rate
-    /// (FlashAttention-3, arXiv 2407.08608, section 1).
+    /// (FlashAttention-3, arXiv 2407.08608, section 1). Their instructions multiply [`tile_rows`](Constants::tile_rows)
+    /// rows (PTX ISA, `wgmma`).
     pub asynchronous_units: bool,
     /// Whether switches of the scale-up network can reduce (NVLink switches of the third generation and later, NVLS).
     pub switches_reduce: bool,
     /// Whether matrix units for 4-bit formats apply the 8-bit floating-point scales of NVFP4. Those of other vendors apply
     /// only the powers of two of MX formats (AMD, CDNA4 ISA; OCP Microscaling Formats specification 1.0, section 5.3).
     pub multiplies_nvfp4: bool,
+    /// Whether decode kernels multiply 8-bit keys with 8-bit queries (TensorRT-LLM's generated kernels; lmsys.org,
+    /// 2025-09-25). Elsewhere, keys are unpacked first.
+    pub multiplies_narrow_keys: bool,
+    /// Whether collectives run in NCCL or its port to ROCm (RCCL).
+    pub uses_nccl: bool,
+    /// Whether links form rings or tori, in which messages are forwarded from neighbor to neighbor (AWS, *Trn1
+    /// architecture*, NeuronLink; Google, *TPU system architecture*).
+    pub forwards_messages: bool,
+    /// Whether collectives of different parallel dimensions use different links: on a torus the axes of the device mesh
+    /// are axes of the torus (JAX, `mesh_utils.create_device_mesh`).
+    pub links_per_dimension: bool,
+    /// How software turns a model into kernels.
+    pub compilation: Compilation,
+    /// Whether all software compiles graphs that plan their transfers, which therefore reach the same share of the
+    /// datasheet's bandwidth as GPUs (Intel, *Gaudi documentation*, graph compiler).
+    pub plans_transfers: bool,
+    /// What serving engines reach; `None` if they run the kernels to which the serving constants were fitted.
+    pub serving_shares: Option<ServingShares>,
+    /// Measurements of training.
+    pub training_measured: Measured,
+    /// Measurements of serving.
+    pub serving_measured: Measured,
     /// Bandwidth to the host, bytes/s one way: PCIe x16 of the third (16 GB/s) to fifth generation (64 GB/s).
     pub host_link_bw: f64,
     /// Host memory bandwidth per accelerator, bytes/s. Eight accelerators share two sockets with eight channels of
@@ -83,13 +165,35 @@ pub struct GenerationProperties {
     /// GB200 dgxc-0134, MI250X papers-0236, MI325X primus-0017, MI355X primus-0019, TPU v5p maxtext-0025, Trainium
     /// aws-0028, Gaudi 2 habana-0001, Ascend 910B ascend-0020, Max 1550 argonne-0028. Rows of models with an unknown
     /// architecture are excluded.
-    pub best_mfu: Option<f64>,
+    pub best_mfu: Option<BestMfu>,
 }
 
 macro_rules! constant {
     ($name:ident) => {
         NamedConstant { name: stringify!($name), get: |c| c.$name }
     };
+}
+
+/// Shares of serving engines on accelerators other than NVIDIA's and AMD's.
+const OTHER_STACKS: ServingShares = ServingShares {
+    kernels: constant!(other_stack_fraction),
+    vendor_kernels: None,
+    arithmetic: ServingArithmetic::AsKernels,
+};
+
+/// As [`OTHER_STACKS`], for families whose share of a large GEMM was fitted with their own software.
+const OWN_STACKS: ServingShares = ServingShares { arithmetic: ServingArithmetic::AsLargeGemms, ..OTHER_STACKS };
+
+/// Shares of serving engines on CDNA devices for which the vendor publishes kernels for inference.
+const CDNA_STACKS: ServingShares = ServingShares {
+    kernels: constant!(cdna_fraction),
+    vendor_kernels: Some(constant!(cdna_vendor_fraction)),
+    arithmetic: ServingArithmetic::AsKernels,
+};
+
+/// The MFU `share` of devices that all have 16-bit units.
+const fn mfu(share: f64) -> Option<BestMfu> {
+    Some(BestMfu { share, requires_bf16: false })
 }
 
 /// PCIe x16 and host memory of nodes with PCIe of the fourth generation.
@@ -99,6 +203,15 @@ const USUAL: GenerationProperties = GenerationProperties {
     asynchronous_units: false,
     switches_reduce: false,
     multiplies_nvfp4: false,
+    multiplies_narrow_keys: false,
+    uses_nccl: false,
+    forwards_messages: false,
+    links_per_dimension: false,
+    compilation: Compilation::Kernels,
+    plans_transfers: false,
+    serving_shares: Some(OTHER_STACKS),
+    training_measured: Measured::WithOthers,
+    serving_measured: Measured::Hardly,
     host_link_bw: 32e9,
     host_memory_bw: 410e9 / 8.0,
     best_mfu: None,
@@ -107,12 +220,24 @@ const USUAL: GenerationProperties = GenerationProperties {
 /// As [`USUAL`], with PCIe of the fifth generation.
 const PCIE_5: GenerationProperties = GenerationProperties { host_link_bw: 64e9, host_memory_bw: 614e9 / 8.0, ..USUAL };
 
-static VOLTA: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_ampere), host_link_bw: 16e9, best_mfu: Some(0.39), ..USUAL };
-static WORKSTATION: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_ampere), multiplies_nvfp4: true, best_mfu: Some(0.81), ..USUAL };
-static AMPERE: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_ampere), best_mfu: Some(0.63), ..USUAL };
+/// Families on which serving engines run the kernels to which the serving constants were fitted.
+const REFERENCE: GenerationProperties = GenerationProperties {
+    gemm_share: constant!(gemm_ampere),
+    uses_nccl: true,
+    serving_shares: None,
+    training_measured: Measured::ByKindOfRun,
+    serving_measured: Measured::ByKindOfRun,
+    ..USUAL
+};
+
+static VOLTA: GenerationProperties = GenerationProperties { host_link_bw: 16e9, best_mfu: mfu(0.39), ..REFERENCE };
+static WORKSTATION: GenerationProperties = GenerationProperties {
+    multiplies_nvfp4: true,
+    training_measured: Measured::Hardly,
+    best_mfu: Some(BestMfu { share: 0.81, requires_bf16: true }),
+    ..REFERENCE
+};
+static AMPERE: GenerationProperties = GenerationProperties { best_mfu: mfu(0.63), ..REFERENCE };
 /// Reference: H100 SXM.
 static HOPPER: GenerationProperties = GenerationProperties {
     gemm_share: constant!(gemm_hopper),
@@ -123,8 +248,10 @@ static HOPPER: GenerationProperties = GenerationProperties {
     }),
     asynchronous_units: true,
     switches_reduce: true,
-    best_mfu: Some(0.61),
-    ..PCIE_5
+    host_link_bw: PCIE_5.host_link_bw,
+    host_memory_bw: PCIE_5.host_memory_bw,
+    best_mfu: mfu(0.61),
+    ..REFERENCE
 };
 /// Reference: GB200. Blackwell Ultra has 1.5 times its FP4 units at the same rates of other formats (NVIDIA, GB300 datasheet).
 static BLACKWELL: GenerationProperties = GenerationProperties {
@@ -137,26 +264,71 @@ static BLACKWELL: GenerationProperties = GenerationProperties {
     asynchronous_units: true,
     switches_reduce: true,
     multiplies_nvfp4: true,
-    best_mfu: Some(0.47),
+    multiplies_narrow_keys: true,
+    host_link_bw: PCIE_5.host_link_bw,
+    host_memory_bw: PCIE_5.host_memory_bw,
+    best_mfu: mfu(0.47),
+    ..REFERENCE
+};
+static CDNA2: GenerationProperties = GenerationProperties {
+    gemm_share: constant!(gemm_young),
+    uses_nccl: true,
+    serving_measured: Measured::WithCdna,
+    best_mfu: mfu(0.42),
+    ..USUAL
+};
+static CDNA3: GenerationProperties = GenerationProperties {
+    gemm_share: constant!(gemm_young),
+    uses_nccl: true,
+    serving_shares: Some(CDNA_STACKS),
+    serving_measured: Measured::WithCdna,
+    best_mfu: mfu(0.40),
     ..PCIE_5
 };
-static CDNA2: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_young), best_mfu: Some(0.42), ..USUAL };
-static CDNA3: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_young), best_mfu: Some(0.40), ..PCIE_5 };
-static CDNA4: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_young), best_mfu: Some(0.35), ..PCIE_5 };
-static TPU: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_systolic), best_mfu: Some(0.70), ..USUAL };
-static TRAINIUM: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_young), best_mfu: Some(0.45), ..USUAL };
-static GAUDI: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_other), best_mfu: Some(0.44), ..USUAL };
+static CDNA4: GenerationProperties = GenerationProperties { best_mfu: mfu(0.35), ..CDNA3 };
+static TPU: GenerationProperties = GenerationProperties {
+    gemm_share: constant!(gemm_systolic),
+    forwards_messages: true,
+    links_per_dimension: true,
+    compilation: Compilation::Steps,
+    best_mfu: mfu(0.70),
+    ..USUAL
+};
+/// Neuron's compiler reaches less of the systolic arrays than hand-written kernels do elsewhere.
+static TRAINIUM: GenerationProperties = GenerationProperties {
+    gemm_share: constant!(gemm_young),
+    forwards_messages: true,
+    compilation: Compilation::Steps,
+    serving_shares: Some(ServingShares {
+        arithmetic: ServingArithmetic::Less(constant!(neuron_fraction)),
+        ..OTHER_STACKS
+    }),
+    serving_measured: Measured::WithOthers,
+    best_mfu: mfu(0.45),
+    ..USUAL
+};
+static GAUDI: GenerationProperties = GenerationProperties {
+    gemm_share: constant!(gemm_other),
+    plans_transfers: true,
+    serving_shares: Some(OWN_STACKS),
+    serving_measured: Measured::WithOthers,
+    best_mfu: mfu(0.44),
+    ..USUAL
+};
 static ASCEND: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_young), best_mfu: Some(0.53), ..USUAL };
-static PONTE_VECCHIO: GenerationProperties =
-    GenerationProperties { gemm_share: constant!(gemm_other), best_mfu: Some(0.15), ..USUAL };
-static OTHER: GenerationProperties = USUAL;
+    GenerationProperties { gemm_share: constant!(gemm_young), best_mfu: mfu(0.53), ..USUAL };
+static PONTE_VECCHIO: GenerationProperties = GenerationProperties {
+    gemm_share: constant!(gemm_other),
+    serving_shares: Some(OWN_STACKS),
+    best_mfu: mfu(0.15),
+    ..USUAL
+};
+static OTHER: GenerationProperties = GenerationProperties {
+    compilation: Compilation::Dataflow,
+    serving_shares: Some(OWN_STACKS),
+    training_measured: Measured::Hardly,
+    ..USUAL
+};
 
 impl Generation {
     /// Every family, in the order of the fitted tables.
@@ -179,28 +351,24 @@ impl Generation {
 
     /// Whether serving engines run the kernels on it to which the serving constants were fitted. Rates and latencies of
     /// other families are scaled from those.
-    pub const fn runs_reference_kernels(self) -> bool {
-        matches!(
-            self,
-            Generation::Volta
-                | Generation::Workstation
-                | Generation::Ampere
-                | Generation::Hopper
-                | Generation::Blackwell
-        )
+    #[must_use]
+    pub fn runs_reference_kernels(self) -> bool {
+        self.properties().serving_shares.is_none()
     }
 
     /// Whether steps can be captured and replayed as graphs.
-    pub const fn captures_graphs(self) -> bool {
+    #[must_use]
+    pub fn captures_graphs(self) -> bool {
         self.uses_nccl()
     }
 
     /// Whether collectives run in NCCL or its port to ROCm (RCCL).
-    pub const fn uses_nccl(self) -> bool {
-        self.runs_reference_kernels() || matches!(self, Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4)
+    #[must_use]
+    pub fn uses_nccl(self) -> bool {
+        self.properties().uses_nccl
     }
 
-    /// What is documented about the generation.
+    /// What is known about the generation.
     #[must_use]
     pub fn properties(self) -> &'static GenerationProperties {
         match self {

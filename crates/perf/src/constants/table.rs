@@ -191,6 +191,9 @@ constant_set! {
         /// Device time lost around each kernel in a captured graph: gap and ramp-up. Origin: fitted; traces show 1-3
         /// us.
         kernel_graph: 3.912e-6, "s", 0.2e-6, 20e-6, fitted 2.0e-6;
+        /// Share of the kernel gaps and launches that remains if a compiler turns a step or a layer into one program, relative
+        /// to a program that launches every kernel. Origin: fixed; an assumption.
+        kernel_program: 0.1, "1", 0.0, 1.0, fixed;
         /// Additional kernels per MoE layer that a Python engine launches if experts multiply in 8-bit formats rather
         /// than in 16 bit: activations are quantized block by block before each GEMM. Origin: fitted.
         scaling_kernels: 8.940, "kernels", 0.0, 60.0, fitted 4.0;
@@ -216,6 +219,9 @@ constant_set! {
         /// Host time per running sequence and step of a serving engine: sampling, detokenization, streaming. Origin:
         /// fitted.
         host_per_sequence: 2.372e-5, "s", 0.0, 200e-6, fitted 10.0e-6;
+        /// Host time per running sequence and step of a serving engine in compiled code, relative to one in Python. Origin:
+        /// fixed; an assumption.
+        native_per_sequence: 0.1, "1", 0.0, 1.0, fixed;
         /// Additional host time per running sequence and step if the scheduler's process also streams the responses.
         /// Origin: fixed; in an engine of that kind, the HTTP server took 33 % of the time and the accelerator 38 %,
         /// about 10 ms for 100 sequences.
@@ -287,6 +293,12 @@ constant_set! {
         /// Decode steps by which batched admission and streaming delay a first token. Origin: fitted; published
         /// configurations set `stream_interval` to 10-20.
         batched_steps: 6.803, "steps", 0.0, 40.0, fitted 6.0;
+        /// Lowest 95th percentile of the time per output token under random arrivals, relative to its mean. Origin: fixed; an
+        /// assumption.
+        tpot_least_p95: 1.1, "1", 1.0, 2.0, fixed;
+        /// Lowest 99th percentile of the time per output token under random arrivals, relative to its mean. Origin: fixed; an
+        /// assumption.
+        tpot_least_p99: 1.2, "1", 1.0, 2.0, fixed;
         /// Variability of arrivals and service times in the Allen-Cunneen formula, (ca^2 + cs^2) / 2. Origin: fixed;
         /// Poisson arrivals and nearly deterministic prefill.
         variability: 0.6, "1", 0.0, 4.0, fixed;

@@ -6,6 +6,7 @@ use super::input::{Load, Pools, ServingInput};
 use super::latency::{FirstToken, Spread};
 use super::machine::Machine;
 use super::shape::Shape;
+use super::spread::{NORMAL_P95, NORMAL_P99};
 use super::terms::{Rate, TokenTime};
 use super::{ServingEstimate, backlog, kv, metrics_at_rate, steady_state};
 use crate::constants::Constants;
@@ -186,7 +187,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let slower = step_at((batch + deviation).min(limit)).total() / step.total().max(1e-12) - 1.0;
     let varied = |share: f64| {
         let at = |deviations: f64| tpot * (1.0 + deviations * share * slower);
-        Spread { mean: tpot, p50: tpot, p95: at(1.645), p99: at(2.326) }
+        Spread { mean: tpot, p50: tpot, p95: at(NORMAL_P95), p99: at(NORMAL_P99) }
     };
     let spread = varied((2.0f64 / 3.0).sqrt());
     let mut out = metrics_at_rate(input, rate, running, step, first, (token, spread));

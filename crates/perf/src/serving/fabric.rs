@@ -1,6 +1,6 @@
 //! Latency and bandwidth of a collective in a serving step.
 
-use crate::accelerator::{Accelerator, Generation};
+use crate::accelerator::Accelerator;
 use crate::constants::Constants;
 
 /// Latency and rate of a collective over `ranks` accelerators.
@@ -20,13 +20,13 @@ impl Fabric {
         }
         let bridge = acc.bridge.filter(|bridge| ranks <= bridge.ranks);
         let share = if bridge.is_some() { 1.0 } else { acc.link_share(ranks) };
-        let latency = match acc.generation {
-            // Rings and tori forward a message from neighbor to neighbor.
-            Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,
-            // Dataflow sockets stream to one another without the host (Prabhakar et al., section 4).
+        let latency = if acc.generation.properties().forwards_messages {
+            2.0 * (ranks - 1.0).max(0.0) * c.link_latency
+        } else if acc.over_pcie() && bridge.is_none() && !streamed {
             // Over PCIe, peers cannot load and store directly through a switch.
-            _ if acc.over_pcie() && bridge.is_none() && !streamed => c.pcie_latency,
-            _ => c.one_shot_latency,
+            c.pcie_latency
+        } else {
+            c.one_shot_latency
         };
         let bw = bridge.map_or(acc.effective_link_bw(c), |bridge| bridge.effective_bw(c));
         Fabric { latency, bw: bw * share }

@@ -4,6 +4,7 @@
 use super::input::{Formats, Stack};
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
+use crate::constants::documented::{MX_4_BIT_BYTES, MX_6_BIT_BYTES, NVFP4_BYTES, SCALED_8_BIT_BYTES};
 use crate::traits::{QuantizedEnds, QuantizedKv, QuantizedProduct, ServingTraits};
 use atlas_core::plan::Format;
 
@@ -24,18 +25,15 @@ pub struct Stated {
     pub kv: Option<Format>,
 }
 
-/// Bytes of one value in NVFP4, which has an 8-bit scale per 16 values (NVIDIA, *Introducing NVFP4*, 2025).
-const NVFP4_BYTES: f64 = 0.5 + 1.0 / 16.0;
-
-/// Bytes of one stored weight, including block scales: MXFP4 has an 8-bit scale per 32 weights.
+/// Bytes of one stored weight, including block scales.
 #[must_use]
 pub const fn stored_bytes(format: Format) -> f64 {
     match format {
         Format::Fp32 | Format::Tf32 => 4.0,
         Format::Bf16 | Format::Fp16 => 2.0,
         Format::Fp8 | Format::Mxfp8 | Format::Int8 => 1.0,
-        Format::Fp6 => 0.78,
-        Format::Fp4 | Format::Int4 => 0.53,
+        Format::Fp6 => MX_6_BIT_BYTES,
+        Format::Fp4 | Format::Int4 => MX_4_BIT_BYTES,
     }
 }
 
@@ -181,7 +179,7 @@ pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &Serv
         // runtimes keep attention in 8 bit.
         (formats.dense_bytes, formats.dense, formats.dense_unpack) = (2.0, Precision::Bf16, false);
         if t.runtime == Stack::Local {
-            (formats.dense_bytes, formats.dense_unpack) = (1.0625, true);
+            (formats.dense_bytes, formats.dense_unpack) = (SCALED_8_BIT_BYTES, true);
         }
     }
     if t.ends == QuantizedEnds::Narrow {

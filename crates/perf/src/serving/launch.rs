@@ -1,9 +1,9 @@
 //! Cost of kernel launches: gaps on the device, launches by the host outside graphs, and host time between steps.
 
 use super::input::{GraphCapture, HostOverlap, Load, ServingInput, Stack, StepInputs};
-use crate::accelerator::Generation;
 use crate::constants::Constants;
 use crate::constants::documented::UNFUSED_KERNELS;
+use crate::constants::generation::Compilation;
 use atlas_core::count::Count;
 
 /// Launch times, s.
@@ -76,21 +76,18 @@ impl Launch {
             Stack::Local if captured => (c.kernel_graph, 0.0, 0.0),
             Stack::Local => (UNFUSED_KERNELS * c.kernel_graph, uncaptured, 0.0),
         };
-        // The compilers of XLA and Neuron compile a whole step into one program.
-        let program = match acc.generation {
-            Generation::Tpu | Generation::Trainium if input.stack == Stack::Graphed => 0.1,
-            _ => 1.0,
+        let program = match (acc.generation.properties().compilation, input.stack) {
+            (Compilation::Steps, Stack::Compiled | Stack::Graphed) | (Compilation::Dataflow, Stack::Compiled) => {
+                Some(c.kernel_program)
+            }
+            _ => None,
         };
+        let launched = program.unwrap_or(1.0);
         let exposed = if input.host == HostOverlap::Scheduling { c.host_exposed } else { 1.0 };
         Launch {
-            kernel: match (input.stack, acc.generation) {
-                // Dataflow accelerators run a whole decoder layer as one kernel (Prabhakar et al., arXiv 2405.07518).
-                (Stack::Compiled, Generation::Other) => 0.1 * gap,
-                (Stack::Compiled | Stack::Graphed, Generation::Tpu | Generation::Trainium) => 0.1 * gap,
-                _ => gap / kernel_maturity,
-            },
-            issue: program * issue,
-            uncaptured: program * uncaptured,
+            kernel: program.map_or(gap / kernel_maturity, |share| share * gap),
+            issue: launched * issue,
+            uncaptured: launched * uncaptured,
             graph_batch: input.graph_batch,
             prompt: match input.stack {
                 Stack::Local => 0.0,
@@ -115,7 +112,7 @@ impl Launch {
                 Stack::Graphed | Stack::Eager => exposed * c.host_per_sequence,
                 Stack::Compiled if input.python_executor => exposed * c.host_per_sequence,
                 // Native runtimes do this work in compiled code.
-                Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
+                Stack::Compiled | Stack::Local => c.native_per_sequence * c.host_per_sequence,
             },
             drafts: match input.host {
                 HostOverlap::Scheduling => HostDraftSteps::Hidden,

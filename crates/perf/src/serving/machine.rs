@@ -10,8 +10,9 @@ use super::launch::Launch;
 use super::rates::{Maturity, Rates, tile};
 use super::shape::{Shape, kv_ranks};
 use super::speculative;
-use crate::accelerator::{Accelerator, Generation, Precision};
+use crate::accelerator::{Accelerator, Precision};
 use crate::constants::Constants;
+use crate::constants::generation::Compilation;
 use crate::traits::ExpertProducts;
 use atlas_core::count::Count;
 use atlas_core::math;
@@ -183,9 +184,9 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Whether the compiler maps the step to one graph (Prabhakar et al., section 4).
+/// Whether the compiler maps the step to one graph.
 fn pipelined(stack: Stack, acc: &Accelerator) -> bool {
-    stack == Stack::Compiled && acc.generation == Generation::Other
+    stack == Stack::Compiled && acc.generation.properties().compilation == Compilation::Dataflow
 }
 
 /// Kernels of a step, including those that the software adds or fuses.

@@ -7,6 +7,7 @@ use super::gaps::Gaps;
 use super::input::ServingInput;
 use super::latency::Spread;
 use super::machine::Machine;
+use super::spread::{NORMAL_P95, NORMAL_P99};
 use super::steady_state::{Cycle, decoding_at_rate, undisturbed_decoding};
 use super::terms::{Rate, TokenTime};
 use super::{Bottleneck, ServingEstimate, metrics_at_rate};
@@ -120,7 +121,10 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     let deviation = decoding_deviation(&cycle, rate, behind, wait) / tokens;
     let slowest = ((decoding_alone + longest) / tokens).max(mean);
     let at = |scale: f64, deviations: f64| (scale * mean).max(mean + deviations * deviation).min(slowest);
-    let tpot = (token, Spread { mean, p50: mean, p95: at(1.1, 1.645), p99: at(1.2, 2.326) });
+    let tpot = (
+        token,
+        Spread { mean, p50: mean, p95: at(c.tpot_least_p95, NORMAL_P95), p99: at(c.tpot_least_p99, NORMAL_P99) },
+    );
     let batch = (rate * (mean * (input.osl - 1.0).max(0.0) + first.prefill)).min(limit);
     let time = cycle.time.scaled(1.0 / input.osl.max(1.0));
     let mut out = metrics_at_rate(input, Rate::Arrivals(rate), batch, time, first, tpot);

@@ -2,9 +2,11 @@
 
 use super::input::{KernelLibrary, Layout, ServingInput, Stack};
 use super::shape::Shape;
-use crate::accelerator::{Accelerator, Generation, Precision};
+use crate::accelerator::{Accelerator, Precision};
 use crate::arch::{Architecture, Attention};
 use crate::constants::Constants;
+use crate::constants::documented::SYNCHRONOUS_TILE_ROWS;
+use crate::constants::generation::ServingArithmetic;
 use crate::roofline;
 use crate::traits::ExpertProducts;
 use atlas_core::count::Count;
@@ -21,19 +23,21 @@ pub(super) struct Maturity {
 
 impl Maturity {
     pub(super) fn of(input: &ServingInput, pipelined: bool, c: &Constants) -> Maturity {
-        let acc = &input.accelerator;
-        // Dataflow graphs read weights at the memory's rate (Prabhakar et al., section 6). Native runtimes use the same
-        // kernels on all accelerators.
-        let kernels = if pipelined || input.stack == Stack::Local { 1.0 } else { maturity(acc, input.kernels, c) };
-        // Graphs compiled ahead of time plan their transfers, so they reach the same share of the datasheet's bandwidth
-        // as GPUs.
-        let planned = input.stack == Stack::Compiled || acc.generation == Generation::Gaudi;
-        let arithmetic = match acc.generation {
-            // Neuron's compiler reaches less of the systolic arrays than hand-written kernels do elsewhere.
-            Generation::Trainium => kernels * c.neuron_fraction,
-            // The peak share of these families was fitted with their own software.
-            Generation::Gaudi | Generation::PonteVecchio | Generation::Other => 1.0,
-            _ => kernels,
+        let known = input.accelerator.generation.properties();
+        // Native runtimes use the same kernels on all accelerators.
+        let same = pipelined || input.stack == Stack::Local;
+        let kernels = match known.serving_shares {
+            Some(shares) if !same => {
+                let vendor = shares.vendor_kernels.filter(|_| input.kernels == KernelLibrary::Vendor);
+                (vendor.unwrap_or(shares.kernels).get)(c)
+            }
+            _ => 1.0,
+        };
+        let planned = input.stack == Stack::Compiled || known.plans_transfers;
+        let arithmetic = match known.serving_shares.map(|shares| shares.arithmetic) {
+            Some(ServingArithmetic::Less(share)) => kernels * (share.get)(c),
+            Some(ServingArithmetic::AsLargeGemms) => 1.0,
+            Some(ServingArithmetic::AsKernels) | None => kernels,
         };
         Maturity { kernels, streaming: if planned { 1.0 } else { kernels }, arithmetic }
     }
@@ -165,12 +169,11 @@ impl Rates {
     }
 }
 
-/// Format in which attention multiplies keys in decode. On Blackwell, decode kernels multiply 8-bit keys with 8-bit
-/// queries (TensorRT-LLM's generated kernels; lmsys.org, 2025-09-25). Elsewhere, keys are unpacked first.
+/// Format in which attention multiplies keys in decode.
 pub(super) fn key_format(input: &ServingInput) -> Precision {
     let acc = &input.accelerator;
     let narrow = input.formats.kv_bytes <= 1.0 && acc.supports(Precision::Fp8);
-    if narrow && acc.generation == Generation::Blackwell { Precision::Fp8 } else { Precision::Bf16 }
+    if narrow && acc.generation.properties().multiplies_narrow_keys { Precision::Fp8 } else { Precision::Bf16 }
 }
 
 /// Width of an attention head in prefill.
@@ -219,25 +222,14 @@ pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, u
     c.serving_products * reached * unpacked * slice.width / (slice.width + half)
 }
 
-/// Share of the rooflines that serving engines reach on this family.
-fn maturity(acc: &Accelerator, kernels: KernelLibrary, c: &Constants) -> f64 {
-    use Generation::{Cdna3, Cdna4};
-    match acc.generation {
-        g if g.runs_reference_kernels() => 1.0,
-        Cdna3 | Cdna4 if kernels == KernelLibrary::Vendor => c.cdna_vendor_fraction,
-        Cdna3 | Cdna4 => c.cdna_fraction,
-        _ => c.other_stack_fraction,
-    }
-}
-
 /// Number of rows to which a GEMM pads its tokens.
 pub(super) fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &Constants) -> f64 {
-    let warpgroup = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
+    let asynchronous = acc.generation.properties().asynchronous_units;
     match stack {
         // Native runtimes use matrix-vector kernels for few rows.
         Stack::Local => 1.0,
-        // Kernels that unpack weights are built on `mma.m16n8k16`, as are all kernels before Hopper.
-        _ if unpack || !warpgroup => c.tile_rows.min(16.0),
+        // Kernels that unpack weights use the instructions of synchronous units.
+        _ if unpack || !asynchronous => c.tile_rows.min(SYNCHRONOUS_TILE_ROWS),
         _ => c.tile_rows,
     }
 }

@@ -1,5 +1,12 @@
 //! Mean and percentiles of a latency.
 
+/// 95th percentile of a normal distribution, in standard deviations from its mean.
+pub(super) const NORMAL_P95: f64 = 1.645;
+/// 99th percentile of a normal distribution, in standard deviations from its mean.
+pub(super) const NORMAL_P99: f64 = 2.326;
+/// Median, 95th and 99th percentile of an exponential distribution relative to its mean, ln(1 / (1 - q)).
+const EXPONENTIAL: [f64; 3] = [0.693, 2.996, 4.605];
+
 /// Mean and percentiles of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
@@ -17,8 +24,9 @@ impl Spread {
     /// Seconds of the sum of a constant, a part distributed uniformly from 0 to twice its mean `even` (a burst served in order), and
     /// an exponential part with mean `random` (random arrivals).
     pub fn of(fixed: f64, even: f64, random: f64) -> Spread {
-        let at = |q: f64, ln: f64| fixed + 2.0 * q * even + ln * random;
-        Spread { mean: fixed + even + random, p50: at(0.5, 0.693), p95: at(0.95, 2.996), p99: at(0.99, 4.605) }
+        let at = |q: f64, exponential: f64| fixed + 2.0 * q * even + exponential * random;
+        let [p50, p95, p99] = EXPONENTIAL;
+        Spread { mean: fixed + even + random, p50: at(0.5, p50), p95: at(0.95, p95), p99: at(0.99, p99) }
     }
 
     /// Applies `change` to each value.

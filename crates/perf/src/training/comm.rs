@@ -2,11 +2,11 @@
 //! transfers, and weights under ZeRO-3), per step (gradients, weights).
 
 use super::{Block, BlockKind, ContextExchange, Plan, Reshard, Sharding, TrainingInput, blocks};
-use crate::accelerator::Generation;
 use crate::arch::Attention;
 use crate::collective as coll;
 use crate::collective::{Fabric, Group};
 use crate::constants::Constants;
+use crate::constants::documented::ATTENTION_BACKWARD_FLOPS;
 use crate::roofline;
 use crate::training::memory::LocalParams;
 use crate::traits::{ShardCopies, TokenSplit};
@@ -87,7 +87,7 @@ pub fn context(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan, attenti
     let moved = exchange(i, f);
     let ring = i.context_exchange == ContextExchange::Ring;
     let beside = if ring { attention * (i.cp - 1.0) / i.cp } else { 0.0 };
-    let forward = 1.0 / (1.0 + 2.5 * c.attention_backward);
+    let forward = 1.0 / (1.0 + ATTENTION_BACKWARD_FLOPS * c.attention_backward);
     let shown = |moved: f64, beside: f64| (moved - beside).max(0.0);
     let back = moved * backward_exchanges(i);
     (1.0 + plan.full_share) * shown(moved, forward * beside) + shown(back, (1.0 - forward) * beside)
@@ -221,11 +221,11 @@ impl DataTraffic {
 }
 
 /// Whether data-parallel traffic between `data` neighbors uses the same links as other traffic between `other`
-/// neighbors: the network, or the scale-up links. On a torus, each axis has its own links.
+/// neighbors: the network, or the scale-up links.
 #[must_use]
 pub(super) fn share_links(i: &TrainingInput, data: f64, other: f64) -> bool {
     let leaves = data > i.domain;
-    leaves == (other > i.domain) && (leaves || i.accelerator.generation != Generation::Tpu)
+    leaves == (other > i.domain) && (leaves || !i.accelerator.generation.properties().links_per_dimension)
 }
 
 /// Bytes that a rank copies on the streams of the collectives: for every gathered weight of `bytes` bytes, and for every

@@ -7,6 +7,7 @@ use crate::accelerator::Precision;
 use crate::arch::Architecture;
 use crate::collective::{self, Fabric, Group};
 use crate::constants::Constants;
+use crate::constants::documented::{ATTENTION_BACKWARD_FLOPS, ELEMENTWISE_BACKWARD_TRAFFIC};
 use crate::ops::{self, Slice, Work};
 use crate::roofline;
 use crate::roofline::{FusedAttention, Gemm};
@@ -96,7 +97,11 @@ pub fn seconds(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> Pass
         return Pass { forward, ..Pass::default() };
     }
     let again = plan.full_share * forward;
-    let backward = times * input + 2.5 * c.attention_backward * attention + 1.5 * moved + gaps + reduced;
+    let backward = times * input
+        + ATTENTION_BACKWARD_FLOPS * c.attention_backward * attention
+        + ELEMENTWISE_BACKWARD_TRAFFIC * moved
+        + gaps
+        + reduced;
     Pass { forward, input: backward + again, weights: times * weights + gaps }
 }
 

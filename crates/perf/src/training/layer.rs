@@ -6,7 +6,7 @@ use super::{Plan, Software, TrainingInput, blocks};
 use crate::accelerator::Precision;
 use crate::arch::Attention;
 use crate::constants::Constants;
-use crate::constants::documented::EXPERT_WIDTH;
+use crate::constants::documented::{ATTENTION_BACKWARD_FLOPS, ELEMENTWISE_BACKWARD_TRAFFIC, EXPERT_WIDTH};
 use crate::ops;
 use crate::ops::{Op, OpName, OpSink, Work};
 use crate::roofline;
@@ -166,7 +166,7 @@ fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, by
         // The backward pass recomputes the states of the chunks.
         let share = roofline::scan_share(&i.accelerator, c);
         let forward = roofline::attention_seconds(&i.accelerator, c, flops / share, bytes);
-        return PassTimes { forward, backward: 2.5 * forward, weights: 0.0 };
+        return PassTimes { forward, backward: ATTENTION_BACKWARD_FLOPS * forward, weights: 0.0 };
     }
     if !i.software.fused_attention {
         return unfused_attention(i, c, unfused);
@@ -179,14 +179,13 @@ fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, by
     };
     let share = roofline::fused_attention_share(&i.accelerator, c, head, kernel);
     let forward = roofline::attention_seconds(&i.accelerator, c, flops / share, bytes);
-    PassTimes { forward, backward: forward * 2.5 * c.attention_backward, weights: 0.0 }
+    PassTimes { forward, backward: forward * ATTENTION_BACKWARD_FLOPS * c.attention_backward, weights: 0.0 }
 }
 
 fn traffic_pair(i: &TrainingInput, c: &Constants, bytes: f64) -> PassTimes {
     let fused = if i.software.fused_elementwise { c.fused_traffic } else { c.eager_traffic };
     let forward = roofline::memory_seconds(&i.accelerator, c, bytes * fused);
-    // The backward pass reads what the forward pass wrote, and the gradient.
-    PassTimes { forward, backward: 1.5 * forward, weights: 0.0 }
+    PassTimes { forward, backward: ELEMENTWISE_BACKWARD_TRAFFIC * forward, weights: 0.0 }
 }
 
 /// Whether a matrix has an adapter.

@@ -1,20 +1,20 @@
 //! Highest measured efficiency, so that estimates above it can be flagged.
 
-use crate::accelerator::{Accelerator, Generation, Precision};
+use crate::accelerator::{Accelerator, Precision};
 
 /// Highest MFU of the published runs that train all weights on this family of accelerators, with causal attention
 /// counted once. `None` if there is none.
 #[must_use]
 pub fn best_mfu(accelerator: &Accelerator) -> Option<f64> {
-    // There are no training runs on Turing cards and Apple processors, which have no bf16 rate.
-    let runs = accelerator.generation != Generation::Workstation || accelerator.supports(Precision::Bf16);
-    accelerator.generation.properties().best_mfu.filter(|_| runs)
+    let best = accelerator.generation.properties().best_mfu?;
+    (!best.requires_bf16 || accelerator.supports(Precision::Bf16)).then_some(best.share)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::indexing_slicing)]
     use super::*;
+    use crate::accelerator::Generation;
 
     #[test]
     fn best_mfu_is_none_for_families_without_a_published_run() {

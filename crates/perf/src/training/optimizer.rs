@@ -9,15 +9,17 @@ use crate::training::memory::LocalParams;
 
 pub use atlas_core::plan::Optimizer;
 
-/// FLOPs per weight and step beyond the memory-bound update. Each of Muon's five iterations multiplies an n × m matrix
-/// (n ≤ m) with its transpose, squares the result and multiplies it back: 4 n² m + 2 n³ (arXiv 2502.16982, algorithm
-/// 1), at most 6 n per weight.
+/// Newton-Schulz iterations of Muon (arXiv 2502.16982, algorithm 1).
+const MUON_ITERATIONS: f64 = 5.0;
+
+/// FLOPs per weight and step beyond the memory-bound update. Each of Muon's iterations multiplies an n × m matrix
+/// (n ≤ m) with its transpose, squares the result and multiplies it back: 4 n² m + 2 n³, at most 6 n per weight.
 fn flops_per_weight(optimizer: Optimizer, a: &Architecture) -> f64 {
     if optimizer != Optimizer::Muon {
         return 0.0;
     }
     let short = if a.is_moe() { a.hidden.min(a.moe_ffn) } else { a.hidden };
-    5.0 * 6.0 * short
+    MUON_ITERATIONS * 6.0 * short
 }
 
 impl Offload {

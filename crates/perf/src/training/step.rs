@@ -41,11 +41,14 @@ fn resolve(i: &TrainingInput, ends: &PeakStages<'_>) -> Plan {
     plan
 }
 
+/// Ratio of host to device time below which launches delay the device by less than 0.05 %.
+const NEGLIGIBLE_HOST_SHARE: f64 = 0.2;
+
 /// Time by which kernel launches delay the device, s. Launches run ahead of the device unless the host is the
 /// bottleneck; a p-norm interpolates between the two regimes.
 fn host_excess(device: f64, host: f64) -> f64 {
     let ratio = host / device.max(1e-12);
-    if ratio < 0.2 {
+    if ratio < NEGLIGIBLE_HOST_SHARE {
         return 0.0;
     }
     let r4 = ratio * ratio * ratio * ratio;

@@ -11,8 +11,9 @@ use super::{Context, Origin, Term, money};
 use crate::engine::answer::serving;
 use crate::estimate::{Detail, MemoryPart, MetricId, Serving, TimePart};
 use crate::knob::{Knob, Setting};
-use atlas_perf::accelerator::{Generation, Precision};
+use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
+use atlas_perf::constants::generation::ServingArithmetic;
 use atlas_perf::serving::{Admission, ServingEstimate, ServingInput, Stack, StepInputs};
 use atlas_perf::traits::ExpertProducts;
 
@@ -108,7 +109,9 @@ impl Reported<'_> {
             "triton_fraction" => mixture && served.expert_products == ExpertProducts::Triton,
             "kernel_eager" => eager || served.eager_prompts,
             "neuron_fraction" => {
-                self.whole.scenario.machine.is_some_and(|m| m.device.generation == Generation::Trainium)
+                self.whole.scenario.machine.and_then(|m| m.device.generation.properties().serving_shares).is_some_and(
+                    |shares| matches!(shares.arithmetic, ServingArithmetic::Less(share) if share.name == constant),
+                )
             }
             "kernel_graph" | "kernel_prefill" => !eager,
             "step_compiled" => served.stack == Stack::Compiled,

@@ -8,7 +8,6 @@ use super::operators::{self, Block, Operator};
 use super::passes::{self, Chunk, Pass, SurroundingOperators, Traffic};
 use super::program::{Lane, Port};
 use atlas_core::count::Count;
-use atlas_perf::accelerator::Generation;
 use atlas_perf::constants::Constants;
 use atlas_perf::convolution::Residual;
 use atlas_perf::training::Offload;
@@ -289,11 +288,10 @@ fn transfer_port(i: &TrainingInput, reach: f64) -> Port {
     }
 }
 
-/// Port of a data-parallel group. On a torus the axes of the device mesh are axes of the torus (JAX,
-/// `mesh_utils.create_device_mesh`), so its traffic does not contend: other collectives use other links.
+/// Port of a data-parallel group. If parallel dimensions have their own links, its traffic does not contend.
 fn data_port(i: &TrainingInput, reach: f64) -> Port {
     match port(reach, i.domain) {
-        Port::Link if i.accelerator.generation == Generation::Tpu => Port::None,
+        Port::Link if i.accelerator.generation.properties().links_per_dimension => Port::None,
         port => port,
     }
 }
