@@ -182,11 +182,10 @@ fn table(picked: &Parts, start: &Scenario, found: &HillClimb, sla: f64) -> Strin
     out.push('\n');
     let mut tried = Table::new([left("tried"), right("tokens/s"), right("p99"), left("")]);
     for trial in &found.tried {
-        let p99 = if inference { units::duration_ms(trial.p99_ms) } else { "n/a".to_owned() };
-        let (tokens, p99) = match trial.tokens_per_sec {
-            Some(tokens) => (units::with_unit(&units::si(tokens), "tok/s"), p99),
-            None => ("not calibrated".to_owned(), "n/a".to_owned()),
-        };
+        let p99 = trial.p99_ms.map_or_else(|| "n/a".to_owned(), units::duration_ms);
+        let tokens = trial
+            .tokens_per_sec
+            .map_or_else(|| "not calibrated".to_owned(), |rate| units::with_unit(&units::si(rate), "tok/s"));
         let verdict = if trial.kept { "best so far" } else { "" };
         tried.row([format!("{}={}", trial.knob.name(), trial.setting), tokens, p99, verdict.to_owned()]);
     }
@@ -196,8 +195,9 @@ fn table(picked: &Parts, start: &Scenario, found: &HillClimb, sla: f64) -> Strin
         out.push_str("\nno single change is more than 3 % faster");
         out.push_str(if inference { " within the SLA; knobs unchanged\n" } else { "; knobs unchanged\n" });
     }
-    if inference && found.estimate.total.latency.p99 > sla.max(1.0) {
-        let p99 = units::duration_ms(found.estimate.total.latency.p99);
+    let p99 = found.estimate.total.latency.map(|latency| latency.p99);
+    if let Some(p99) = p99.filter(|p99| *p99 > sla.max(1.0)) {
+        let p99 = units::duration_ms(p99);
         let _ = writeln!(out, "\nnote: the SLA is not met: p99 is {p99}");
     }
     out

@@ -10,7 +10,7 @@ use atlas_config::Workload;
 use atlas_config::library::Library;
 use atlas_core::units;
 use atlas_plan::engine;
-use atlas_plan::estimate::{Estimate, Queue};
+use atlas_plan::estimate::{Estimate, Figures};
 use atlas_plan::knob::{KnobError, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 
@@ -234,15 +234,12 @@ impl Answer {
         // The phase may override some of these knobs.
         self.scenario.base.shape =
             self.scenario.phases.get(index.unwrap_or_default()).map_or(shape, |phase| phase.shape);
-        let queue = figures.queue.unwrap_or(Queue { latency: figures.latency, ..Queue::default() });
-        let mut total = figures;
-        total.latency = queue.latency;
         self.estimate = Estimate {
-            total,
+            total: Figures { latency: figures.queued_latency(), ..figures },
             phases: Vec::new(),
             total_minutes: figures.minutes,
             service: figures.latency,
-            queue,
+            queue: figures.queue,
             cost: engine::cost(&self.scenario, &figures),
             detail: self.estimate.detail,
         };

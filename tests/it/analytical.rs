@@ -43,7 +43,7 @@ fn sound(scenario: &Scenario, estimate: &Estimate) {
     if scenario.phases.is_empty()
         && let Some(training) = detail.training
     {
-        assert!(sums(detail.time.total() * 1e3, estimate.total.step_time_ms));
+        assert!(sums(detail.time.total() * 1e3, estimate.total.step_time_ms.unwrap()));
         assert!(sums(training.tokens_per_step / detail.time.total(), estimate.total.tokens_per_sec));
         assert!(training.mfu > 0.0 && training.mfu_causal <= training.mfu);
         assert!(training.hfu >= training.mfu_causal && training.hfu <= 1.0);
@@ -133,11 +133,11 @@ fn schedule_is_estimated_per_phase_and_totals_are_time_weighted() {
     let [quiet, spike, long] = &estimate.phases[..] else { panic!("{:?}", estimate.phases) };
     let wait = |figures: &atlas_plan::estimate::Figures| figures.queue.unwrap().wait.p99;
     assert!(wait(spike) > 10.0 * wait(quiet), "an overload piles up");
-    assert!(long.latency.ttft > quiet.latency.ttft, "eight times the prompt");
+    assert!(long.latency.unwrap().ttft > quiet.latency.unwrap().ttft, "eight times the prompt");
     assert!(spike.tokens_per_sec > quiet.tokens_per_sec);
     let serving = estimate.detail.unwrap().serving.unwrap();
     assert!(
-        (serving.ttft_ms.mean - estimate.total.latency.ttft).abs() < 0.5 * serving.ttft_ms.mean,
+        (serving.ttft_ms.mean - estimate.total.latency.unwrap().ttft).abs() < 0.5 * serving.ttft_ms.mean,
         "the day's, waiting included"
     );
     assert!(serving.ttft_ms.p99 > serving.ttft_ms.mean);
@@ -159,7 +159,7 @@ fn latency_of_a_schedule_is_that_of_its_requests() {
     let phases: Vec<_> = estimate.phases.iter().map(|phase| (phase.queue.unwrap(), phase.minutes)).collect();
     let all: f64 = phases.iter().map(|(queue, minutes)| queue.arrival_rate * minutes).sum();
     let mean: f64 = phases.iter().map(|(queue, minutes)| queue.arrival_rate * minutes * queue.latency.ttft).sum();
-    let total = estimate.total.latency;
+    let total = estimate.total.latency.unwrap();
     assert!((total.ttft - mean / all).abs() < 1e-9 * total.ttft);
     // One request in eight arrives in the peak, so the percentiles above lie in its upper half.
     let (peak, _) = phases[1];

@@ -133,7 +133,7 @@ proptest! {
         let estimate = engine::estimate(&scenario);
         let Some(detail) = estimate.detail else { return Ok(()) };
         if scenario.mode() == Mode::Training && scenario.engine == Engine::Analytical {
-            prop_assert!(same(detail.time.total() * 1e3, estimate.total.step_time_ms));
+            prop_assert!(same(detail.time.total() * 1e3, estimate.total.step_time_ms.unwrap()));
         }
         let tree = explain(&scenario, &parts, &estimate, metric("peak_mem_gb", &scenario).unwrap());
         if let Some(held) = find(&tree, "M").filter(|term| term.equation.is_some()) {

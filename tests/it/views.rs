@@ -322,14 +322,14 @@ fn typed_bounds_limit_candidates_and_invalid_bounds_are_rejected() {
     let found = Arc::clone(h.app.queries.optimum.answer().unwrap());
     assert!(found.candidates.len() > 1 && found.warnings.is_empty(), "{:?}", found.warnings);
     for (_, candidate) in &found.candidates {
-        assert!(candidate.estimate.total.latency.ttft <= 400.0);
+        assert!(candidate.estimate.total.latency.unwrap().ttft <= 400.0);
     }
     // Without the bound, the best candidate may have long waiting times, which a note states.
     h.keys("gj<BS>R");
     let free = Arc::clone(h.app.queries.optimum.answer().unwrap());
     let tokens = |found: &optimum::SearchResult| found.candidates[0].1.estimate.total.tokens_per_sec;
     assert!(tokens(&free) >= tokens(&found));
-    let waits = free.candidates[0].1.estimate.total.latency.ttft > 6000.0;
+    let waits = free.candidates[0].1.estimate.total.latency.unwrap().ttft > 6000.0;
     assert_eq!(waits, free.warnings.iter().any(|warning| warning.contains("TTFT is now")), "{:?}", free.warnings);
     assert_eq!(waits, h.text().contains("TTFT is now"));
 }

@@ -141,8 +141,7 @@ pub enum StepError {
 fn resolved(parts: &Parts, overrides: &Overrides, nodes: Option<Count>, expected: Mode) -> Result<Scenario, StepError> {
     let mut scenario = Scenario::resolve(parts, overrides)?;
     if scenario.mode() != expected {
-        let (workload, found) = (parts.workload.name.to_string(), scenario.mode().name());
-        return Err(StepError::Mode { workload, found, expected: expected.name() });
+        return Err(wrong_mode(&scenario, parts, expected));
     }
     if let Some(nodes) = nodes {
         scenario.set(Knob::NumNodes, &Setting::Number(nodes.into()), parts)?;
@@ -166,6 +165,18 @@ fn answered(scenario: &Scenario, parts: &Parts) -> Result<Estimate, StepError> {
             ),
         }),
     }
+}
+
+/// Estimate of one optimizer step, and its duration, s.
+fn update(scenario: &Scenario, parts: &Parts) -> Result<(Estimate, f64), StepError> {
+    let answer = answered(scenario, parts)?;
+    let ms = answer.total.step_time_ms.ok_or_else(|| wrong_mode(scenario, parts, Mode::Training))?;
+    Ok((answer, ms * 1e-3))
+}
+
+fn wrong_mode(scenario: &Scenario, parts: &Parts, expected: Mode) -> StepError {
+    let (workload, found) = (parts.workload.name.to_string(), scenario.mode().name());
+    StepError::Mode { workload, found, expected: expected.name() }
 }
 
 /// Requests per second of a deployment under a load of kind `load`, and its estimate.
@@ -296,18 +307,17 @@ impl Training {
         for (knob, value) in [(Knob::Prompt, length), (Knob::Generate, 0.0), (Knob::Global, global)] {
             scenario.set(knob, &Setting::Number(value), parts)?;
         }
-        let estimate = answered(&scenario, parts)?;
+        let (estimate, update_s) = update(&scenario, parts)?;
         let whole_updates = (sequences / global).floor();
         let rest = sequences - whole_updates * global;
-        let step_s = |estimate: &Estimate| estimate.total.step_time_ms * 1e-3;
-        let (mut updates, mut seconds) = (whole_updates, whole_updates * step_s(&estimate));
+        let (mut updates, mut seconds) = (whole_updates, whole_updates * update_s);
         if rest > 0.0 {
             // Every replica takes whole micro-batches, which are padded.
             let unit = scenario.base.shape.dp * scenario.microbatch;
             let mut last = scenario.clone();
             last.set(Knob::Global, &Setting::Number(((rest / unit).ceil() * unit).min(global)), parts)?;
             updates += 1.0;
-            seconds += step_s(&answered(&last, parts)?);
+            seconds += update(&last, parts)?.1;
             notes.push(format!(
                 "{sequences} responses are not a multiple of the global batch of {global}: the last of {updates} updates \
                  has {rest}"

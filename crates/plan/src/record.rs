@@ -135,9 +135,11 @@ struct Percentiles {
     ttft: f64,
 }
 
-impl From<Latency> for Percentiles {
-    fn from(l: Latency) -> Percentiles {
-        Percentiles { p50: l.p50, p95: l.p95, p99: l.p99, ttft: l.ttft }
+/// A record has zeros for a latency that does not apply, as the predecessor's records.
+impl From<Option<Latency>> for Percentiles {
+    fn from(latency: Option<Latency>) -> Percentiles {
+        let Latency { p50, p95, p99, ttft } = latency.unwrap_or_default();
+        Percentiles { p50, p95, p99, ttft }
     }
 }
 
@@ -161,19 +163,21 @@ struct Plain {
 }
 
 impl Plain {
-    /// All metrics if `all`, otherwise only the memory (and the counts, which are always present).
+    /// All metrics if `all`, otherwise only the memory (and the counts, which are always present). Step time and latency
+    /// are 0 where they do not apply, as in the predecessor's records.
     fn of(f: &Figures, all: bool) -> Plain {
         let held = |value: f64| all.then_some(value);
+        let latency = f.latency.unwrap_or_default();
         Plain {
             tokens_per_sec: held(f.tokens_per_sec),
             flop_utilization: held(f.flop_utilization),
             hbm_bw_util: held(f.hbm_bw_util),
             comm_compute_ratio: held(f.comm_compute_ratio),
-            step_time_ms: held(f.step_time_ms),
-            p50_ms: held(f.latency.p50),
-            p95_ms: held(f.latency.p95),
-            p99_ms: held(f.latency.p99),
-            ttft_ms: held(f.latency.ttft),
+            step_time_ms: held(f.step_time_ms.unwrap_or(0.0)),
+            p50_ms: held(latency.p50),
+            p95_ms: held(latency.p95),
+            p99_ms: held(latency.p99),
+            ttft_ms: held(latency.ttft),
             peak_mem_gb: f.peak_mem_gb,
             node_power_w: held(f.node_power_w),
             retries: f.retries,
@@ -276,13 +280,13 @@ impl<'a> Body<'a> {
         if estimate.phases.is_empty() {
             return Body { plain, schedule: None, detail };
         }
-        let queue = &estimate.queue;
+        let queue = estimate.queue.unwrap_or_default();
         let phases = workload.phases.iter().zip(&estimate.phases);
         let schedule = Scheduled {
             // Phases without queueing count with zero wait and zero latency, as in the predecessor's records.
             service_latency_ms: estimate.service.into(),
-            queue_latency_ms: queue.latency.into(),
-            queue_wait_ms: queue.wait.into(),
+            queue_latency_ms: Some(queue.latency).into(),
+            queue_wait_ms: Some(queue.wait).into(),
             queue_utilization: queue.utilization,
             queue_arrival_rate_rps: queue.arrival_rate,
             queue_servers: queue.servers,

@@ -201,14 +201,18 @@ impl Pair<'_> {
         let rent = |scenario: &Scenario| scenario.usd_node_hour().map(|usd| usd * scenario.num_nodes * used(scenario));
         vec![
             line("tokens/s", dashboard.tokens_per_sec, of(&|_, e| e.total.tokens_per_sec)),
-            line("step time, ms", dashboard.step_ms(), of(&|_, e| e.total.step_time_ms).filter(|_| training)),
+            line(
+                "step time, ms",
+                dashboard.step_ms(),
+                other.and_then(|(_, e)| e.total.step_time_ms).filter(|_| training),
+            ),
             line("MFU, %", 100.0 * dashboard.mfu, of(&|_, e| 100.0 * e.total.flop_utilization)),
             line("communication, %", dashboard.communication_percent, of(&|_, e| 100.0 * e.total.comm_compute_ratio)),
             line("device memory, GB", dashboard.total_gib() * estimator::GIB * 1e-9, of(&|_, e| e.total.peak_mem_gb)),
             line(
                 "device memory, %",
                 dashboard.memory_percent,
-                of(&|_, e| e.detail.map_or(0.0, |detail| 100.0 * detail.memory.total() / detail.memory.capacity)),
+                other.and_then(|(_, e)| e.detail).map(|detail| 100.0 * detail.memory.total() / detail.memory.capacity),
             ),
             // The dashboard counts only the devices in use, and no energy.
             line("$/h", dashboard.usd_per_hour, other.and_then(|(s, _)| rent(s))),

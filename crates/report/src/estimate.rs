@@ -117,7 +117,7 @@ pub fn phases(scenario: &Scenario, workload: &Workload, answer: &Estimate) -> St
         if inference {
             cells.extend(serving_cells(phase));
         } else {
-            cells.push(units::duration_ms(phase.step_time_ms));
+            cells.push(phase.step_time_ms.map_or_else(|| "–".to_owned(), units::duration_ms));
             cells.push(units::with_unit(&units::si(phase.node_power_w), "W"));
             cells.push(units::percent(phase.comm_compute_ratio));
         }
@@ -128,8 +128,8 @@ pub fn phases(scenario: &Scenario, workload: &Workload, answer: &Estimate) -> St
 
 /// Latencies of a phase, including the queueing delay if it has a queue, and the state of the queue.
 fn serving_cells(phase: &Figures) -> Vec<String> {
-    let latency = phase.queue.map_or(phase.latency, |queue| queue.latency);
-    let mut cells: Vec<String> = [latency.p50, latency.p95, latency.p99, latency.ttft].map(units::duration_ms).to_vec();
+    let latency = phase.queued_latency().map(|latency| [latency.p50, latency.p95, latency.p99, latency.ttft]);
+    let mut cells = latency.map_or_else(|| vec!["–".to_owned(); 4], |all| all.map(units::duration_ms).to_vec());
     if let Some(queue) = phase.queue {
         cells.push(units::duration_ms(queue.wait.p99));
         cells.push(units::percent(queue.utilization));

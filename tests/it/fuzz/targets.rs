@@ -128,13 +128,13 @@ pub(super) fn figures(scenario: &Scenario) -> Result<(), String> {
     estimate.finite().map_err(|problem| problem.to_string())?;
     let total = &estimate.total;
     for (name, figure) in [
-        ("tokens_per_sec", total.tokens_per_sec),
+        ("tokens_per_sec", Some(total.tokens_per_sec)),
         ("step_time_ms", total.step_time_ms),
-        ("peak_mem_gb", total.peak_mem_gb),
-        ("flop_utilization", total.flop_utilization),
-        ("usd_per_1k_tokens", estimate.cost.usd_per_1k_tokens),
+        ("peak_mem_gb", Some(total.peak_mem_gb)),
+        ("flop_utilization", Some(total.flop_utilization)),
+        ("usd_per_1k_tokens", Some(estimate.cost.usd_per_1k_tokens)),
     ] {
-        if figure < 0.0 {
+        if let Some(figure) = figure.filter(|figure| *figure < 0.0) {
             return Err(format!("{name} is {figure}"));
         }
     }

@@ -119,9 +119,10 @@ fn conserved(drawn: &Drawn) -> Option<Result<(), String>> {
     let detail = drawn.answer.detail.filter(|detail| detail.verdict.fits())?;
     let near = |a: f64, b: f64| (a - b).abs() <= DUST * a.abs().max(b.abs());
     if let Some(training) = detail.training {
-        let made = rate(&drawn.answer) * drawn.answer.total.step_time_ms / 1e3;
+        let step_ms = drawn.answer.total.step_time_ms?;
+        let made = rate(&drawn.answer) * step_ms / 1e3;
         let parts = detail.time.total() * 1e3;
-        return holds(near(made, training.tokens_per_step) && near(parts, drawn.answer.total.step_time_ms), || {
+        return holds(near(made, training.tokens_per_step) && near(parts, step_ms), || {
             format!("{made} tokens of {}, parts {parts} ms", training.tokens_per_step)
         });
     }

@@ -344,10 +344,7 @@ impl<'a> Job<'a> {
             let (low, high) = detail.throughput_interval.around(rate);
             format!(", 90 % interval {low:.0} to {high:.0}")
         });
-        let step = match estimate.total.step_time_ms {
-            ms if ms > 0.0 => format!(", {:.3} s per step", ms / 1e3),
-            _ => String::new(),
-        };
+        let step = estimate.total.step_time_ms.map_or_else(String::new, |ms| format!(", {:.3} s per step", ms / 1e3));
         let number = |knob| match self.scenario.get(knob) {
             Setting::Number(value) => value,
             _ => 0.0,

@@ -17,7 +17,7 @@ pub struct Prediction {
     pub low: Option<f64>,
     /// Upper bound of the interval.
     pub high: Option<f64>,
-    /// Time per optimizer step, ms; 0 for serving.
+    /// Time per optimizer step, ms; 0 for serving, as in existing files.
     pub step_time_ms: f64,
 }
 
@@ -31,7 +31,7 @@ impl Prediction {
             tokens_per_sec: rate,
             low: bounds.map(|(low, _)| low),
             high: bounds.map(|(_, high)| high),
-            step_time_ms: estimate.total.step_time_ms,
+            step_time_ms: estimate.total.step_time_ms.unwrap_or(0.0),
         }
     }
 }

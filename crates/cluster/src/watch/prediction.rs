@@ -112,7 +112,10 @@ impl Prediction {
         let serving = detail.serving.as_ref();
         let (quantity, seconds, interval) = match serving.filter(|_| !training) {
             Some(serving) => (Quantity::Token, serving.tpot_ms.mean / 1e3, serving.tpot_interval),
-            None => (Quantity::Step, estimate.total.step_time_ms / 1e3, detail.throughput_interval.inverse()),
+            None => {
+                let ms = estimate.total.step_time_ms.ok_or_else(|| format!("the {engine} engine has no step time"))?;
+                (Quantity::Step, ms / 1e3, detail.throughput_interval.inverse())
+            }
         };
         let (low, high) = interval.around(seconds);
         if !(seconds > 0.0 && low > 0.0 && high.is_finite()) {

@@ -169,9 +169,9 @@ pub fn predicted(scenario: &Scenario, figure: Figure) -> Option<f64> {
     let total = &estimate.total;
     let value = match figure {
         Figure::TokensPerSec => total.tokens_per_sec,
-        Figure::P50Ms => total.latency.p50,
-        Figure::P95Ms => total.latency.p95,
-        Figure::P99Ms => total.latency.p99,
+        Figure::P50Ms => total.latency?.p50,
+        Figure::P95Ms => total.latency?.p95,
+        Figure::P99Ms => total.latency?.p99,
         Figure::TpotMs => estimate.detail.and_then(|detail| detail.serving)?.tpot_ms.p50,
         Figure::NodePowerW => total.node_power_w,
         Figure::FlopUtilization => total.flop_utilization,

@@ -38,10 +38,10 @@ pub struct Estimate {
     pub phases: Vec<Figures>,
     /// Total minutes of all phases.
     pub total_minutes: f64,
-    /// Latency without queueing, weighted over the queued phases; zero without a schedule.
-    pub service: Latency,
-    /// Queueing metrics, averaged over the phases.
-    pub queue: Queue,
+    /// Latency without queueing, averaged over the phases; `None` unless a schedule serves requests.
+    pub service: Option<Latency>,
+    /// Queueing metrics, averaged over the phases; `None` unless a schedule serves requests.
+    pub queue: Option<Queue>,
     /// Cost of all nodes.
     pub cost: Cost,
     /// Results of an engine that models the hardware.
@@ -86,21 +86,21 @@ impl Estimate {
     pub fn finite(&self) -> Result<(), String> {
         let total = &self.total;
         let figures = [
-            (MetricId::TokensPerSec, total.tokens_per_sec),
-            (MetricId::FlopUtilization, total.flop_utilization),
-            (MetricId::HbmBwUtil, total.hbm_bw_util),
-            (MetricId::CommComputeRatio, total.comm_compute_ratio),
+            (MetricId::TokensPerSec, Some(total.tokens_per_sec)),
+            (MetricId::FlopUtilization, Some(total.flop_utilization)),
+            (MetricId::HbmBwUtil, Some(total.hbm_bw_util)),
+            (MetricId::CommComputeRatio, Some(total.comm_compute_ratio)),
             (MetricId::StepTimeMs, total.step_time_ms),
-            (MetricId::P99Ms, total.latency.p99),
-            (MetricId::TtftMs, total.latency.ttft),
-            (MetricId::NodePowerW, total.node_power_w),
-            (MetricId::DollarPer1kTokens, self.cost.usd_per_1k_tokens_parity),
+            (MetricId::P99Ms, total.latency.map(|latency| latency.p99)),
+            (MetricId::TtftMs, total.latency.map(|latency| latency.ttft)),
+            (MetricId::NodePowerW, Some(total.node_power_w)),
+            (MetricId::DollarPer1kTokens, Some(self.cost.usd_per_1k_tokens_parity)),
         ];
         // In an overload the waiting time is unbounded. The verdict reports that, or any other reason why the scenario
         // cannot run.
         let bounded = self.detail.is_none_or(|detail| detail.verdict.fits());
         let endless = |id: &MetricId| !bounded && matches!(id, MetricId::P99Ms | MetricId::TtftMs);
-        let bad = figures.iter().filter(|(id, value)| !value.is_finite() && !endless(id));
+        let bad = figures.iter().filter(|(id, value)| value.is_some_and(|value| !value.is_finite()) && !endless(id));
         let bad: Vec<&str> = bad.map(|(id, _)| id.metric().name).collect();
         if bad.is_empty() {
             return Ok(());
@@ -120,10 +120,10 @@ pub struct Figures {
     pub hbm_bw_util: f64,
     /// Share of the time spent on communication.
     pub comm_compute_ratio: f64,
-    /// Time of one optimizer step, ms; 0 in inference.
-    pub step_time_ms: f64,
-    /// Latency of a request; 0 in training.
-    pub latency: Latency,
+    /// Time of one optimizer step, ms; `None` in inference.
+    pub step_time_ms: Option<f64>,
+    /// Latency of a request, of a phase without its queueing; `None` in training.
+    pub latency: Option<Latency>,
     /// Peak memory of an accelerator, GB; clipped to its capacity by the semi-empirical engine.
     pub peak_mem_gb: f64,
     /// Power of one node, W.
@@ -136,6 +136,14 @@ pub struct Figures {
     pub minutes: f64,
     /// Queueing metrics, if the phase serves requests.
     pub queue: Option<Queue>,
+}
+
+impl Figures {
+    /// Latency of a request including queueing.
+    #[must_use]
+    pub fn queued_latency(&self) -> Option<Latency> {
+        self.queue.as_ref().map(|queue| queue.latency).or(self.latency)
+    }
 }
 
 /// Percentiles of a latency, ms.

@@ -56,7 +56,7 @@ impl Reported<'_> {
     }
 
     /// Step time in seconds: the sum of the stages' integrated times, averaged over stages and steps.
-    fn step(&self) -> Term {
+    fn step(&self) -> Option<Term> {
         let detail = self.whole.estimate.detail;
         let parts = detail.iter().flat_map(|detail| detail.time.parts()).filter(|(_, seconds)| *seconds != 0.0);
         let parts = parts.map(|(part, seconds)| {
@@ -87,8 +87,8 @@ impl Reported<'_> {
             };
             Term::part("T", part, "s", seconds).from(Origin::Engine(how)).depending_on(bearing)
         });
-        let seconds = self.whole.total.step_time_ms / 1000.0;
-        Term::stated("T", "optimizer step time, mean over the simulated steps", "s", seconds, sum(parts))
+        let seconds = self.whole.total.step_time_ms? / 1000.0;
+        Some(Term::stated("T", "optimizer step time, mean over the simulated steps", "s", seconds, sum(parts)))
     }
 
     fn training(&self, training: &Training, id: MetricId, value: f64) -> Option<Term> {
@@ -97,9 +97,9 @@ impl Reported<'_> {
             MetricId::TokensPerSec => {
                 let tokens = Term::input("D", "tokens per step", "tok", training.tokens_per_step)
                     .from(Origin::Engine("sequences per step × tokens per sequence"));
-                Term::stated("X", "", "tok/s", value, tokens / self.step())
+                Term::stated("X", "", "tok/s", value, tokens / self.step()?)
             }
-            MetricId::StepTimeMs => Term::stated("T_ms", "", "ms", value, self.step() * 1000.0),
+            MetricId::StepTimeMs => Term::stated("T_ms", "", "ms", value, self.step()? * 1000.0),
             MetricId::Goodput => self.counted("g", "", "", value, "useful work / wall-clock time of a long run"),
             MetricId::StragglerShare => {
                 let how = "(simulated step - the same step on uniform hardware) / simulated step";

@@ -345,12 +345,13 @@ fn over_requests(whole: &Context<'_>, id: MetricId, value: f64, get: fn(&Queue) 
 
 /// Metric of a workload whose phases the analytical engine estimates under their own loads.
 fn scheduled(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
+    // A phase without the metric counts as 0, as in the mean.
     let get: fn(&Figures) -> f64 = match id {
         MetricId::TokensPerSec => |f| f.tokens_per_sec,
         MetricId::FlopUtilization => |f| f.flop_utilization,
         MetricId::HbmBwUtil => |f| f.hbm_bw_util,
         MetricId::CommComputeRatio => |f| f.comm_compute_ratio,
-        MetricId::StepTimeMs => |f| f.step_time_ms,
+        MetricId::StepTimeMs => |f| f.step_time_ms.unwrap_or(0.0),
         MetricId::NodePowerW => |f| f.node_power_w,
         MetricId::P50Ms => return Some(over_requests(whole, id, value, |q| q.latency.p50)),
         MetricId::P95Ms => return Some(over_requests(whole, id, value, |q| q.latency.p95)),

@@ -35,17 +35,17 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
     })
 }
 
-/// Value of a metric of a phase, including queueing if any.
+/// Value of a metric of a phase, including queueing if any. A phase without the metric counts as 0, as in the mean.
 fn read(id: MetricId, figures: &Figures) -> Option<f64> {
-    let latency: Latency = figures.queue.map_or(figures.latency, |queue| queue.latency);
+    let latency = |get: fn(&Latency) -> f64| figures.queued_latency().as_ref().map_or(0.0, get);
     let queued = |get: fn(&Queue) -> f64| figures.queue.as_ref().map_or(0.0, get);
     Some(match id {
         MetricId::TokensPerSec => figures.tokens_per_sec,
-        MetricId::StepTimeMs => figures.step_time_ms,
-        MetricId::P50Ms => latency.p50,
-        MetricId::P95Ms => latency.p95,
-        MetricId::P99Ms => latency.p99,
-        MetricId::TtftMs => latency.ttft,
+        MetricId::StepTimeMs => figures.step_time_ms.unwrap_or(0.0),
+        MetricId::P50Ms => latency(|latency| latency.p50),
+        MetricId::P95Ms => latency(|latency| latency.p95),
+        MetricId::P99Ms => latency(|latency| latency.p99),
+        MetricId::TtftMs => latency(|latency| latency.ttft),
         MetricId::QueueWaitP99Ms => queued(|queue| queue.wait.p99),
         MetricId::QueueUtilization => queued(|queue| queue.utilization),
         MetricId::NodePowerW => figures.node_power_w,
@@ -132,21 +132,19 @@ impl Reported<'_> {
     }
 
     fn latency(&self, id: MetricId, value: f64, of: Answer<Written>) -> Term {
-        let wait = self.figures.queue.map(|queue| queue.wait).unwrap_or_default();
-        let alone = self.figures.latency;
-        let (service, alone, wait) = match id {
-            MetricId::P50Ms => (of.p50, alone.p50, wait.p50),
-            MetricId::P95Ms => (of.p95, alone.p95, wait.p95),
-            MetricId::P99Ms => (of.p99, alone.p99, wait.p99),
-            _ => (of.ttft, alone.ttft, wait.ttft),
+        let (service, get): (Written, fn(&Latency) -> f64) = match id {
+            MetricId::P50Ms => (of.p50, |latency| latency.p50),
+            MetricId::P95Ms => (of.p95, |latency| latency.p95),
+            MetricId::P99Ms => (of.p99, |latency| latency.p99),
+            _ => (of.ttft, |latency| latency.ttft),
         };
         if !self.infer() {
             return Term::input("latency", "", "ms", value).from(Origin::Default("does not apply to training"));
         }
         match self.figures.queue {
-            None => Term::stated("latency", "", "ms", alone, service),
+            None => Term::stated("latency", "", "ms", value, service),
             Some(queue) => {
-                let waited = Term::input("wait", "queueing time", "ms", wait)
+                let waited = Term::input("wait", "queueing time", "ms", get(&queue.wait))
                     .from(Origin::Engine(
                         "Allen–Cunneen in the predecessor's form, capped relative to the service time",
                     ))
@@ -158,9 +156,9 @@ impl Reported<'_> {
 
     fn queue(&self, id: MetricId, value: f64) -> Term {
         let how = Origin::Engine("Allen–Cunneen in the predecessor's form, capped relative to the service time");
-        let queue = self.figures.queue.unwrap_or_default();
+        let bearing = self.figures.queue.as_ref().map_or_else(Vec::new, queueing);
         let symbol = if id == MetricId::QueueUtilization { "rho_queue" } else { "w99" };
-        Term::input(symbol, "", unit(id.metric()), value).from(how).depending_on(queueing(&queue))
+        Term::input(symbol, "", unit(id.metric()), value).from(how).depending_on(bearing)
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
     let described = Reported {
         whole,
         training: detail.training?,
+        step_seconds: whole.total.step_time_ms? / 1000.0,
         is_simulated: detail.simulated.is_some(),
         operators: layer::operators(&input, &constants, out.recompute),
         input,
@@ -76,6 +77,7 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
 struct Reported<'a> {
     whole: &'a Context<'a>,
     training: Training,
+    step_seconds: f64,
     is_simulated: bool,
     input: TrainingInput,
     constants: Constants,
@@ -112,8 +114,7 @@ impl Reported<'_> {
 
     /// Step time in seconds: the sum of its parts.
     fn step(&self) -> Term {
-        let seconds = self.whole.total.step_time_ms / 1000.0;
-        Term::stated("T", "optimizer step time", "s", seconds, sum(self.parts(|_| true)))
+        Term::stated("T", "optimizer step time", "s", self.step_seconds, sum(self.parts(|_| true)))
     }
 
     fn parts(&self, wanted: impl Fn(TimePart) -> bool) -> Vec<Term> {

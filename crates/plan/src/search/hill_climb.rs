@@ -10,7 +10,6 @@ use crate::engine::estimate_unscheduled_into;
 use crate::estimate::Estimate;
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario, first_draw};
-use atlas_config::Mode;
 
 /// Minimum factor in throughput over the best candidate so far.
 const MIN_GAIN_FACTOR: f64 = 1.03;
@@ -37,8 +36,8 @@ pub struct Trial {
     pub setting: Setting,
     /// Throughput, tokens/s; `None` if the scenario could not be resolved.
     pub tokens_per_sec: Option<f64>,
-    /// p99 latency, ms.
-    pub p99_ms: f64,
+    /// p99 latency, ms; `None` in training, and if it could not be estimated.
+    pub p99_ms: Option<f64>,
     /// Whether it was the best candidate so far.
     pub kept: bool,
 }
@@ -58,21 +57,16 @@ pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> HillClimb
         let mut candidate = reseeded.clone();
         let changed = candidate.set(knob, &setting, parts);
         if changed.is_err() || candidate.check(parts).is_err() {
-            tried.push(Trial { knob, setting, tokens_per_sec: None, p99_ms: 0.0, kept: false });
+            tried.push(Trial { knob, setting, tokens_per_sec: None, p99_ms: None, kept: false });
             continue;
         }
         let mut trial = Estimate::default();
         estimate_unscheduled_into(&candidate, &mut trial);
         let faster = trial.total.tokens_per_sec > MIN_GAIN_FACTOR * estimate.total.tokens_per_sec;
-        let within = start.mode() == Mode::Training || trial.total.latency.p99 <= sla_p99_ms.max(1.0);
+        let p99_ms = trial.total.latency.map(|latency| latency.p99);
+        let within = p99_ms.is_none_or(|ms| ms <= sla_p99_ms.max(1.0));
         let kept = faster && within;
-        tried.push(Trial {
-            knob,
-            setting,
-            tokens_per_sec: Some(trial.total.tokens_per_sec),
-            p99_ms: trial.total.latency.p99,
-            kept,
-        });
+        tried.push(Trial { knob, setting, tokens_per_sec: Some(trial.total.tokens_per_sec), p99_ms, kept });
         if kept {
             estimate = trial;
             best = candidate;

@@ -99,9 +99,8 @@ impl Prediction {
     pub fn of(target: &str, workload: &str, scenario: &Scenario, estimate: &Estimate, run: Measured) -> Prediction {
         let trusted = scenario.engine == Engine::Analytical;
         let interval = estimate.detail.filter(|_| trusted).map(|detail| detail.throughput_interval);
-        let training = scenario.mode() == Mode::Training && estimate.total.step_time_ms > 0.0;
-        let step = training
-            .then(|| Figure::of(estimate.total.step_time_ms / 1e3, interval.map(Interval::inverse), run.step_seconds));
+        let step = estimate.total.step_time_ms.filter(|_| scenario.mode() == Mode::Training);
+        let step = step.map(|ms| Figure::of(ms / 1e3, interval.map(Interval::inverse), run.step_seconds));
         let memory = estimate.detail.map(|detail| {
             let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
             // Whether it fits in memory is decided by the upper bound; the prediction itself is the point estimate.

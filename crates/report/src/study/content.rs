@@ -360,13 +360,12 @@ pub fn schedule(study: &Study, out: &mut Vec<Block>) {
         let phases = entry.parts.workload.phases.iter().zip(&entry.estimate.phases);
         let rows = phases.map(|(spec, figures)| {
             let queue = figures.queue;
-            let latency = queue.map_or(figures.latency, |queue| queue.latency);
             let or_dash = |shown: Option<String>| Cell::text(shown.unwrap_or_else(|| "–".to_owned()));
             vec![
                 Cell::text(spec.name.to_string()),
                 Cell::figure(units::si(figures.minutes), figures.minutes),
                 Cell::figure(units::si(figures.tokens_per_sec), figures.tokens_per_sec),
-                or_dash((latency.p99 > 0.0).then(|| units::duration_ms(latency.p99))),
+                or_dash(figures.queued_latency().map(|latency| units::duration_ms(latency.p99))),
                 or_dash(queue.map(|queue| units::duration_ms(queue.wait.p99))),
                 or_dash(queue.map(|queue| units::percent(queue.utilization))),
                 Cell::figure(units::with_unit(&units::si(figures.node_power_w), "W"), figures.node_power_w),

@@ -14,7 +14,7 @@ use crate::tui::update::showing::explain_metric;
 use crate::tui::widgets::draw::Canvas;
 use atlas_config::{Mode, Workload};
 use atlas_core::sort;
-use atlas_plan::estimate::{Figures, Metric, MetricId, Queue, Scale};
+use atlas_plan::estimate::{Figures, Latency, Metric, MetricId, Queue, Scale};
 
 /// The view.
 pub(super) static SPEC: Spec = Spec {
@@ -93,6 +93,10 @@ fn queued(figures: &Figures, get: fn(&Queue) -> f64) -> Option<f64> {
     figures.queue.as_ref().map(get)
 }
 
+fn latency(figures: &Figures, get: fn(&Latency) -> f64) -> Option<f64> {
+    figures.queued_latency().as_ref().map(get)
+}
+
 const TRAINS: Option<Mode> = Some(Mode::Training);
 const SERVES: Option<Mode> = Some(Mode::Inference);
 
@@ -100,15 +104,15 @@ const SERVES: Option<Mode> = Some(Mode::Inference);
 const COLUMNS: [Column; 13] = [
     count("time", 7, None, "min", |f| Some(f.minutes)),
     figure("tokens/s", 10, None, MetricId::TokensPerSec.metric(), |f| Some(f.tokens_per_sec)),
-    figure("step", 9, TRAINS, MetricId::StepTimeMs.metric(), |f| Some(f.step_time_ms)),
-    figure("E2E p99", 9, SERVES, MetricId::P99Ms.metric(), |f| Some(f.queue.map_or(f.latency.p99, |q| q.latency.p99))),
+    figure("step", 9, TRAINS, MetricId::StepTimeMs.metric(), |f| f.step_time_ms),
+    figure("E2E p99", 9, SERVES, MetricId::P99Ms.metric(), |f| latency(f, |l| l.p99)),
     figure("wait p99", 10, SERVES, MetricId::QueueWaitP99Ms.metric(), |f| queued(f, |q| q.wait.p99)),
     figure("load", 8, SERVES, MetricId::QueueUtilization.metric(), |f| queued(f, |q| q.utilization)),
     figure("power", 9, None, MetricId::NodePowerW.metric(), |f| Some(f.node_power_w)),
     figure("requests", 10, SERVES, MetricId::RequestsPerSec.metric(), |f| queued(f, |q| q.arrival_rate)),
     count("slots", 9, SERVES, "", |f| queued(f, |q| q.servers)),
-    figure("E2E p50", 9, SERVES, MetricId::P50Ms.metric(), |f| Some(f.queue.map_or(f.latency.p50, |q| q.latency.p50))),
-    figure("TTFT", 9, SERVES, MetricId::TtftMs.metric(), |f| Some(f.queue.map_or(f.latency.ttft, |q| q.latency.ttft))),
+    figure("E2E p50", 9, SERVES, MetricId::P50Ms.metric(), |f| latency(f, |l| l.p50)),
+    figure("TTFT", 9, SERVES, MetricId::TtftMs.metric(), |f| latency(f, |l| l.ttft)),
     figure("FLOP use", 10, None, MetricId::FlopUtilization.metric(), |f| Some(f.flop_utilization)),
     figure("comm share", 12, None, MetricId::CommComputeRatio.metric(), |f| Some(f.comm_compute_ratio)),
 ];
@@ -250,7 +254,7 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.paragraph(inner, text, dim);
         return;
     }
-    let total = Figures { queue: serves.then_some(estimate.queue), latency: estimate.total.latency, ..estimate.total };
+    let total = Figures { queue: estimate.queue.filter(|_| serves), ..estimate.total };
     let named = |phase: usize| Some((&*workload.phases.get(phase)?.name, estimate.phases.get(phase)?));
     let phases = rows.iter().filter_map(|phase| named(*phase)).chain(std::iter::once(("all", &total)));
     let phases: Vec<(&str, &Figures)> = phases.collect();

@@ -152,7 +152,7 @@ pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures,
         figures.tokens_per_sec *= factor;
         figures.flop_utilization *= factor;
         figures.hbm_bw_util *= factor;
-        figures.step_time_ms /= factor;
+        figures.step_time_ms = figures.step_time_ms.map(|ms| ms / factor);
         detail.throughput_interval = own(found, detail.throughput_interval);
         if let Some(training) = &mut detail.training {
             training.mfu *= factor;
@@ -175,8 +175,8 @@ pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures,
     if let Some(found) = found.ttft {
         serving.ttft_interval = own(found, serving.ttft_interval);
     }
-    if let Some(input) = scenario.serving_input(phase) {
-        latencies(serving, &mut figures.latency, input.output_lengths(), tpot, ttft);
+    if let (Some(input), Some(latency)) = (scenario.serving_input(phase), &mut figures.latency) {
+        latencies(serving, latency, input.output_lengths(), tpot, ttft);
     }
 }
 

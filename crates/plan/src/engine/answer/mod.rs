@@ -16,7 +16,7 @@ pub mod serving;
 pub mod throttle;
 pub mod training;
 
-use crate::estimate::{Detail, Estimate, Figures, Latency, Queue, Verdict};
+use crate::estimate::{Detail, Estimate, Figures, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_perf::accelerator::{Accelerator, Precision};
@@ -113,8 +113,8 @@ fn price(scenario: &Scenario, estimate: &mut Estimate) {
 
 fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut Estimate) {
     estimate.phases.clear();
-    estimate.service = Latency::default();
-    estimate.queue = Queue::default();
+    estimate.service = None;
+    estimate.queue = None;
     estimate.total_minutes = scenario.base.minutes;
     // Written field by field to avoid a copy.
     if let Some((figures, detail)) = phase(scenario, &scenario.base, physics) {

@@ -33,10 +33,12 @@ pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, est
     if all.over_requests(|_| 1.0) <= 0.0 {
         return;
     }
-    estimate.service = all.latency(|phase| phase.service);
-    estimate.queue.latency = all.latency(|phase| phase.queue.latency);
-    estimate.queue.wait = all.latency(|phase| phase.queue.wait);
-    estimate.total.latency = estimate.queue.latency;
+    estimate.service = Some(all.latency(|phase| phase.service));
+    if let Some(queue) = &mut estimate.queue {
+        queue.latency = all.latency(|phase| phase.queue.latency);
+        queue.wait = all.latency(|phase| phase.queue.wait);
+        estimate.total.latency = Some(queue.latency);
+    }
     if let Some(detail) = &mut estimate.detail {
         // Memory and time breakdown remain those of the workload as a whole.
         detail.serving = all.serving();
@@ -48,7 +50,7 @@ pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, est
 fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
     let scale = phase.tokens_scale * phase.autoscale_factor;
     figures.tokens_per_sec *= scale;
-    figures.step_time_ms /= scale.max(1e-6);
+    figures.step_time_ms = figures.step_time_ms.map(|ms| ms / scale.max(1e-6));
     figures.node_power_w *= phase.autoscale_factor;
     figures
 }
@@ -90,18 +92,18 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     let wait = Latency { p50: waited(0.5), p95: waited(0.95), p99: waited(0.99), ttft: waited(0.5) };
     let scale = if phase.tokens_scale > 0.0 { phase.tokens_scale } else { 1.0 };
     figures.tokens_per_sec = rate.min(capacity) * input.osl * scale;
-    let alone = figures.latency;
-    figures.latency = Latency {
+    let alone = figures.latency?;
+    let service = Latency {
         p50: alone.p50 - wait_ms,
         p95: alone.p95 - wait_ms,
         p99: alone.p99 - wait_ms,
         ttft: alone.ttft - wait_ms,
     };
     let whole = Latency {
-        p50: figures.latency.p50 + wait.p50,
-        p95: figures.latency.p95 + wait.p95,
-        p99: figures.latency.p99 + wait.p99,
-        ttft: figures.latency.ttft + wait.ttft,
+        p50: service.p50 + wait.p50,
+        p95: service.p95 + wait.p95,
+        p99: service.p99 + wait.p99,
+        ttft: service.ttft + wait.ttft,
     };
     let queue = Queue {
         arrival_rate: rate,
@@ -114,6 +116,7 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
         wait,
         waiting_fraction_p99: if whole.p99 > 0.0 { wait.p99 / whole.p99 } else { 0.0 },
     };
+    figures.latency = Some(service);
     figures.queue = Some(queue);
     serving.requests_per_sec = rate.min(capacity);
     serving.total_tokens_per_sec = serving.requests_per_sec * (input.isl + input.osl) * scale;
@@ -122,7 +125,6 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
         *latency = latency.zip(queued, |own, wait| own + 1e3 * wait);
     }
     let requests = rate * 60.0 * phase.minutes;
-    let service = figures.latency;
     Some((figures, Served { minutes: phase.minutes, requests, queue, service, serving, simulated: answer.simulated }))
 }
 

@@ -114,13 +114,12 @@ pub(super) fn described(
         flop_utilization: at_work * arithmetic.useful.clamp(0.0, 1.0),
         hbm_bw_util: at_work * used.memory,
         comm_compute_ratio: out.time.communication / total,
-        step_time_ms: 0.0,
-        latency: Latency {
+        latency: Some(Latency {
             p50: out.e2e.p50 * 1e3,
             p95: out.e2e.p95 * 1e3,
             p99: out.e2e.p99 * 1e3,
             ttft: out.ttft.mean * 1e3,
-        },
+        }),
         peak_mem_gb: memory.total() * dies / BYTES_PER_GB,
         node_power_w: power.total(),
         minutes: phase.minutes,

@@ -161,7 +161,7 @@ fn graphs_of_a_fixed_shape_run_no_more_sequences_than_they_hold() {
 #[test]
 fn model_chunks_of_a_single_stage_have_no_effect() {
     let pair = ("gb200-nvl72", "gpt-oss-120b-train");
-    let step = |vpp| answered(Engine::Analytical, pair, &[vpp]).1.total.step_time_ms;
+    let step = |vpp| answered(Engine::Analytical, pair, &[vpp]).1.total.step_time_ms.unwrap();
     assert_eq!(step("vpp=4"), step("vpp=1"));
 }
 

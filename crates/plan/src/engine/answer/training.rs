@@ -81,7 +81,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         flop_utilization: out.mfu_causal,
         hbm_bw_util: used.memory,
         comm_compute_ratio: communication(&out.time) / out.step_seconds.max(1e-12),
-        step_time_ms: out.step_seconds * 1e3,
+        step_time_ms: Some(out.step_seconds * 1e3),
         peak_mem_gb: detail.memory.total() * dies / atlas_core::units::BYTES_PER_GB,
         node_power_w: power.total(),
         minutes: phase.minutes,

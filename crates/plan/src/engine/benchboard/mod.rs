@@ -6,8 +6,8 @@ pub use atlas_legacy::benchboard as estimator;
 
 use self::estimator::{Answer, Bottleneck, Input};
 use crate::estimate::{
-    Breakdown, Cause, Cost, Detail, Estimate, Figures, Interval, Latency, Limits, MemoryPart, MemoryUse, Queue,
-    TimePart, Training, Verdict,
+    Breakdown, Cause, Cost, Detail, Estimate, Figures, Interval, Limits, MemoryPart, MemoryUse, TimePart, Training,
+    Verdict,
 };
 use crate::scenario::{Dashboard, Phase, Scenario};
 use atlas_config::Mode;
@@ -47,15 +47,15 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     let i = input(scenario, phase);
     let answer = estimator::estimate(&i);
     estimate.phases.clear();
-    estimate.service = Latency::default();
-    estimate.queue = Queue::default();
+    estimate.service = None;
+    estimate.queue = None;
     estimate.total_minutes = phase.minutes;
     estimate.total = Figures {
         tokens_per_sec: answer.tokens_per_sec,
         flop_utilization: answer.mfu,
         hbm_bw_util: 0.0,
         comm_compute_ratio: answer.communication_percent / 100.0,
-        step_time_ms: answer.step_ms(),
+        step_time_ms: Some(answer.step_ms()),
         peak_mem_gb: answer.total_gib(),
         node_power_w: scenario.node_watts,
         minutes: phase.minutes,

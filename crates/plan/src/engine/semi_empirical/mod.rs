@@ -35,8 +35,8 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.detail = None;
     estimate.total = figures(scenario, &scenario.base);
     estimate.total_minutes = scenario.base.minutes;
-    estimate.service = Latency::default();
-    estimate.queue = crate::estimate::Queue::default();
+    estimate.service = None;
+    estimate.queue = None;
     estimate.cost = cost(scenario, &estimate.total);
 }
 
@@ -103,8 +103,8 @@ pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
         flop_utilization: of.flop_utilization,
         hbm_bw_util: of.memory_utilization,
         comm_compute_ratio: of.communication,
-        step_time_ms: if on.inference { 0.0 } else { of.step_ms },
-        latency: if on.inference { latency } else { Latency::default() },
+        step_time_ms: (!on.inference).then_some(of.step_ms),
+        latency: on.inference.then_some(latency),
         peak_mem_gb: of.memory_gb,
         node_power_w: of.node_watts,
         retries: u32::from(of.overhead >= scenario.coefficients.overhead_threshold),

@@ -14,7 +14,7 @@ pub(super) fn queue(scenario: &Scenario, phase: &Phase, figures: &Figures) -> Op
     }
     let arrival = &phase.arrival;
     let dp = arrival.dp_override.unwrap_or(shape.dp);
-    let alone = &figures.latency;
+    let alone = figures.latency?;
     let Waiting { arrival_rate, servers, service_mean_ms, service_cv, arrival_cv, utilization, wait } =
         waiting(&Arrivals {
             tokens: shape.prompt + shape.generate,

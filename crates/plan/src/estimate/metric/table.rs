@@ -183,7 +183,7 @@ metrics![
         .of(Throughput, Higher, Si, When::Generation, ErrorSource::Unknown)
         .unit("seq")
         .help("sequences that fit in the KV cache of one replica"),
-    entry(StepTimeMs, "step_time_ms", "step time", |e, _| e.total.step_time_ms)
+    entry(StepTimeMs, "step_time_ms", "step time", |e, _| e.total.step_time_ms.unwrap_or(0.0))
         .of(Throughput, Lower, Duration, When::Training, ErrorSource::Inverse)
         .help("time of one optimizer step"),
     entry(MfuCausal, "mfu_causal", "MFU causal", |e, _| training(e, |t| t.mfu_causal))
@@ -227,16 +227,16 @@ metrics![
         .of(Latency, Lower, Si, When::SimulatedServing, ErrorSource::Unknown)
         .unit("req")
         .help("queue depth: mean number of requests waiting for a batch slot, all replicas"),
-    entry(P50Ms, "p50_ms", "E2E p50", |e, _| e.total.latency.p50)
+    entry(P50Ms, "p50_ms", "E2E p50", |e, _| e.total.latency.map_or(0.0, |latency| latency.p50))
         .of(Latency, Lower, Duration, When::Inference, ErrorSource::Unknown)
         .help("median end-to-end latency, including queueing"),
-    entry(P95Ms, "p95_ms", "E2E p95", |e, _| e.total.latency.p95)
+    entry(P95Ms, "p95_ms", "E2E p95", |e, _| e.total.latency.map_or(0.0, |latency| latency.p95))
         .of(Latency, Lower, Duration, When::Inference, ErrorSource::Unknown)
         .help("95th percentile of end-to-end latency, including queueing"),
-    entry(P99Ms, "p99_ms", "E2E p99", |e, _| e.total.latency.p99)
+    entry(P99Ms, "p99_ms", "E2E p99", |e, _| e.total.latency.map_or(0.0, |latency| latency.p99))
         .of(Latency, Lower, Duration, When::Inference, ErrorSource::Unknown)
         .help("99th percentile of end-to-end latency, including queueing"),
-    entry(TtftMs, "ttft_ms", "TTFT", |e, _| e.total.latency.ttft)
+    entry(TtftMs, "ttft_ms", "TTFT", |e, _| e.total.latency.map_or(0.0, |latency| latency.ttft))
         .of(Latency, Lower, Duration, When::Inference, ErrorSource::Ttft)
         .help("time to first token, including queueing"),
     entry(TtftP99Ms, "ttft_p99_ms", "TTFT p99", |e, _| serving(e, |s| s.ttft_ms.p99))
@@ -248,10 +248,10 @@ metrics![
     entry(ItlP99Ms, "itl_p99_ms", "ITL p99", |e, _| serving(e, |s| s.itl_ms.p99))
         .of(Latency, Lower, Duration, When::Generation, ErrorSource::Unknown)
         .help("99th percentile of inter-token latency; shows interference by prefill, unlike TPOT"),
-    entry(QueueWaitP99Ms, "queue_wait_p99_ms", "wait p99", |e, _| e.queue.wait.p99)
+    entry(QueueWaitP99Ms, "queue_wait_p99_ms", "wait p99", |e, _| e.queue.map_or(0.0, |queue| queue.wait.p99))
         .of(Latency, Lower, Duration, When::Queueing, ErrorSource::Unknown)
         .help("99th percentile of the queueing time"),
-    entry(QueueUtilization, "queue_utilization", "queue load", |e, _| e.queue.utilization)
+    entry(QueueUtilization, "queue_utilization", "queue load", |e, _| e.queue.map_or(0.0, |queue| queue.utilization))
         .of(Latency, Lower, Percent, When::Queueing, ErrorSource::Unknown)
         .help("server utilization"),
     entry(DollarPer1kTokens, "dollar_per_1k_tokens", "$/1k tokens", |e, _| e.cost.usd_per_1k_tokens)
