@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
     /// Use the same knobs for all targets, or the best of each, with the search described [default: identical-config]
-    #[arg(long, value_parser = goal::methodology(), value_name = "METHOD", requires = "workload")]
+    #[arg(long, value_parser = goal::methodology(), value_name = "METHOD", requires = "workload", conflicts_with_all = ["records", "sweep"])]
     pub methodology: Option<Methodology>,
     /// Report on a sweep (.csv) instead of records: its best points and curves over its knobs
     #[arg(long, value_name = "FILE", conflicts_with_all = ["records", "target", "workload"])]

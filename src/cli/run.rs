@@ -16,6 +16,9 @@ use atlas_plan::record::Record;
 use atlas_plan::scenario::Scenario;
 use atlas_report::{Format, estimate, evidence, rows};
 
+/// Options that conflict with `--batch`. clap does not enforce that another option requires it beside one of them.
+const NOT_BATCH: [&str; 4] = ["target", "workload", "track", "format"];
+
 /// Estimate one workload on one target.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
@@ -48,17 +51,17 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Read scenarios from this file (JSON Lines; - is stdin) and print one answer per line; writes no record
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload", "track", "format"], help_heading = "Batch")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_BATCH, help_heading = "Batch")]
     pub batch: Option<PathBuf>,
     /// Optimize every line instead of estimating it
-    #[arg(long, value_enum, requires = "batch", help_heading = "Batch")]
+    #[arg(long, value_enum, requires = "batch", conflicts_with_all = NOT_BATCH, help_heading = "Batch")]
     pub method: Option<Method>,
     /// Maximum p99 latency with --method, ms
-    #[arg(long, value_name = "MS", requires = "method", value_parser = milliseconds, default_value = "100", help_heading = "Batch")]
+    #[arg(long, value_name = "MS", requires = "method", conflicts_with_all = NOT_BATCH, value_parser = milliseconds, default_value = "100", help_heading = "Batch")]
     pub sla: f64,
     /// Add notes (assumptions and known weaknesses) to every answer, and the measured rows that support its throughput:
     /// their number, the nearest row and the prediction error there
-    #[arg(long, requires = "batch", help_heading = "Batch")]
+    #[arg(long, requires = "batch", conflicts_with_all = NOT_BATCH, help_heading = "Batch")]
     pub evidence: bool,
 }
 

@@ -24,6 +24,9 @@ use atlas_plan::simulation::{Measured, Options, Outcome, Plan, Problems, RunsPro
 use atlas_report::simulation as described;
 use atlas_report::{Format, serialized};
 
+/// Options that conflict with `--jobs`. clap does not enforce that another option requires it beside one of them.
+const NOT_JOBS: [&str; 7] = ["preset", "example", "config", "every_pattern", "step_trace", "workload", "set"];
+
 /// Simulate training or serving event by event.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
@@ -82,10 +85,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "workload", "set", "jobs", "every_pattern", "trace", "slurm"])]
     pub step_trace: Option<PathBuf>,
     /// Number of jobs to simulate, earliest first
-    #[arg(long, alias = "most-jobs", value_name = "N", requires = "jobs", default_value_t = 1000)]
+    #[arg(long, alias = "most-jobs", value_name = "N", requires = "jobs", conflicts_with_all = NOT_JOBS, default_value_t = 1000)]
     pub max_jobs: usize,
     /// Scheduler for --jobs
-    #[arg(long, value_enum, value_name = "NAME", requires = "jobs", default_value_t)]
+    #[arg(long, value_enum, value_name = "NAME", requires = "jobs", conflicts_with_all = NOT_JOBS, default_value_t)]
     pub scheduler: jobs::SchedulerName,
     /// Target; several, repeated or separated by commas, are compared
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -106,7 +109,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub trace: Option<PathBuf>,
     /// Simulated time covered by the trace [default: the first step, or all requests]
-    #[arg(long, value_name = "FROM..TO", requires = "trace", help_heading = "Output")]
+    #[arg(long, value_name = "FROM..TO", requires = "trace", conflicts_with = "step_trace", help_heading = "Output")]
     pub window: Option<Window>,
     /// Output format
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]

@@ -19,6 +19,10 @@ use atlas_plan::record::now;
 use atlas_report::table::{Table, left, right};
 use atlas_report::{Format, calibration as described, csv, serialized};
 
+/// Options for published measurements. clap does not enforce `requires = "measured"` beside an option that conflicts with
+/// `--measured`, so what requires it conflicts with them, too.
+const PUBLISHED: [&str; 6] = ["fit", "svg", "source", "measurements", "kind", "row"];
+
 /// Measurements of a target's own.
 #[derive(Debug, clap::Args)]
 pub struct OwnArgs {
@@ -27,18 +31,18 @@ pub struct OwnArgs {
         long,
         value_name = "FILE",
         num_args = 1..,
-        conflicts_with_all = ["fit", "svg", "source", "measurements", "kind", "row"],
+        conflicts_with_all = PUBLISHED,
         help_heading = "Own measurements"
     )]
     pub measured: Vec<String>,
     /// Target that was measured [default: the smallest with the accelerator named in the files]
-    #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
+    #[arg(long, value_name = "NAME", requires = "measured", conflicts_with_all = PUBLISHED, help_heading = "Own measurements")]
     pub target: Option<String>,
     /// Workload that ran; it fills in settings that the files do not state
-    #[arg(long, value_name = "NAME", requires = "measured", help_heading = "Own measurements")]
+    #[arg(long, value_name = "NAME", requires = "measured", conflicts_with_all = PUBLISHED, help_heading = "Own measurements")]
     pub workload: Option<String>,
     /// Add a setting that the files do not state, as in calibrate; repeatable
-    #[arg(long, value_name = "NAME=VALUE", requires = "measured", help_heading = "Own measurements")]
+    #[arg(long, value_name = "NAME=VALUE", requires = "measured", conflicts_with_all = PUBLISHED, help_heading = "Own measurements")]
     pub set: Vec<String>,
     /// Warm-up to discard from logs, as in calibrate
     #[arg(
@@ -46,6 +50,8 @@ pub struct OwnArgs {
         value_name = "first|change-point|N",
         default_value = "first",
         value_parser = super::args::warmup,
+        requires = "measured",
+        conflicts_with_all = PUBLISHED,
         help_heading = "Own measurements"
     )]
     pub warmup: Warmup,

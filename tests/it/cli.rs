@@ -336,6 +336,30 @@ fn compare_refuses_metrics_that_apply_to_no_target() {
 }
 
 #[test]
+fn options_that_require_another_are_refused_beside_one_that_conflicts_with_it() {
+    let dir = temp();
+    let pair = ["--target", "h100-sxm-8", "--workload", "llama3.1-8b-train"];
+    let sweep = [&pair[..], &["--over", "tp=1,2"]].concat();
+    for (command, options, refused) in [
+        ("run", &pair[..], &["--evidence"][..]),
+        ("run", &pair, &["--method", "hill-climb"]),
+        ("validate", &["--row", "nemo-0004"], &["--set", "tp=4"]),
+        ("validate", &["--kind", "training"], &["--target", "h100-sxm-8"]),
+        ("validate", &["--row", "nemo-0004"], &["--warmup", "5"]),
+        ("report", &["--records", "out"], &["--methodology", "maximum-performance"]),
+        ("simulate", &pair, &["--scheduler", "fifo"]),
+        ("simulate", &["--preset", "medium"], &["--max-jobs", "5"]),
+        ("simulate", &["--step-trace", "step.json"], &["--window", "0s..1s"]),
+        ("sweep", &sweep, &["--tasks", "4"]),
+        ("sweep", &sweep, &["--yes"]),
+    ] {
+        let outcome = atlas(dir.path(), &[&[command], options, refused].concat()).assert().code(2);
+        let text = stderr(&outcome);
+        assert!(text.contains(refused[0]), "{command} {options:?} {refused:?}: {text}");
+    }
+}
+
+#[test]
 fn comparison_documents_the_settings_that_replace_those_of_the_workload() {
     let dir = temp();
     let targets = ["--target", "h100-sxm-1024", "--target", "h100-sxm-8"];

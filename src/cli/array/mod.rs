@@ -31,19 +31,33 @@ pub struct ArrayArgs {
     #[arg(long, requires = "out", help_heading = "Slurm")]
     pub slurm: bool,
     /// Number of array tasks
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=MAX_PARTS), help_heading = "Slurm")]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=MAX_PARTS), requires = "slurm", conflicts_with = "part", help_heading = "Slurm")]
     pub tasks: u64,
     /// sbatch option, such as --partition=cpu; repeatable
-    #[arg(long, value_name = "OPTION", allow_hyphen_values = true, help_heading = "Slurm")]
+    #[arg(
+        long,
+        value_name = "OPTION",
+        allow_hyphen_values = true,
+        requires = "slurm",
+        conflicts_with = "part",
+        help_heading = "Slurm"
+    )]
     pub sbatch: Vec<String>,
     /// Number of times to resubmit failed tasks
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Slurm")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        requires = "slurm",
+        conflicts_with = "part",
+        help_heading = "Slurm"
+    )]
     pub retries: u32,
     /// Submit without confirmation
-    #[arg(long, help_heading = "Slurm")]
+    #[arg(long, requires = "slurm", conflicts_with = "part", help_heading = "Slurm")]
     pub yes: bool,
     /// Cancel the array submitted by the same command
-    #[arg(long, requires = "slurm", help_heading = "Slurm")]
+    #[arg(long, requires = "slurm", conflicts_with = "part", help_heading = "Slurm")]
     pub cancel: bool,
     /// What one task of an array computes
     #[arg(long, value_name = "I/N@FINGERPRINT", hide = true, requires = "out", conflicts_with = "slurm")]
