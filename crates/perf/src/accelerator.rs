@@ -194,7 +194,12 @@ impl Accelerator {
 
     /// Dense FLOP/s in `precision`, or in the next wider format that the device supports.
     pub fn peak(&self, precision: Precision) -> f64 {
-        let rate = self.flops.get(self.units(precision) as usize).copied().unwrap_or(0.0);
+        self.peak_of(self.units(precision))
+    }
+
+    /// Dense FLOP/s of `units`; 1 for units that the device lacks.
+    pub(crate) fn peak_of(&self, units: Precision) -> f64 {
+        let rate = self.flops.get(units as usize).copied().unwrap_or(0.0);
         if rate > 0.0 { rate } else { 1.0 }
     }
 

@@ -62,71 +62,114 @@ fn reference_peak(reference: &ReferenceDevice, precision: Precision, own: f64) -
     })
 }
 
-/// Power per FLOP/s of a format relative to the reference device of the generation. Large GEMMs run at the power limit,
-/// so that a higher peak at the same power does not raise their rate.
-fn power(acc: &Accelerator, precision: Precision) -> f64 {
+/// Power per FLOP/s of units with the given peak, relative to those of the reference device of the generation. Large GEMMs
+/// run at the power limit, so that a higher peak at the same power does not raise their rate.
+fn power(acc: &Accelerator, units: Precision, peak: f64) -> f64 {
     let Some((reference, own)) = acc.generation.properties().reference.as_ref().zip(acc.tdp_w) else { return 1.0 };
-    let units = acc.units(precision);
-    let peak = acc.peak(units);
-    reference_peak(reference, units, peak).map_or(1.0, |of| own / peak / (reference.tdp_w / of))
+    reference_peak(reference, units, peak).map_or(1.0, |of| own * of / (peak * reference.tdp_w))
 }
 
-/// Efficiency of a GEMM relative to the device's best: share of the main loop (small `k`), tile and wave quantization.
-/// Libraries choose the tile, and split `k` when tiles do not fill the device; `wave_loss` is the remaining loss.
-pub fn shape_efficiency(acc: &Accelerator, c: &Constants, g: &Gemm) -> f64 {
-    let loop_share = g.k / (g.k + c.gemm_k_half);
-    let tile_m = if g.m > 64.0 { 128.0 } else { 64.0 };
-    let tile_n = 128.0;
-    let tiles_m = ceil_positive(g.m / tile_m).max(1.0);
-    let tiles_n = ceil_positive(g.n / tile_n).max(1.0);
-    let filled = g.m * g.n / (tiles_m * tile_m * tiles_n * tile_n);
-    let tiles = tiles_m * tiles_n * g.batch.max(1.0);
-    let waves = tiles / acc.cores.max(1.0);
-    let full = waves / ceil_positive(waves).max(1.0);
-    loop_share * filled.clamp(1e-3, 1.0) * (1.0 - c.wave_loss * (1.0 - full))
+/// Rate of large GEMMs in one format.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GemmRate {
+    /// FLOP/s of a GEMM whose shape causes no loss.
+    pub best: f64,
+    /// As `best`, before the losses of the generation's kernels: the peak, or what the power allows of it.
+    pub supplied: f64,
+}
+
+impl GemmRate {
+    /// Rate on `acc` in `precision`.
+    pub fn of(acc: &Accelerator, c: &Constants, precision: Precision) -> GemmRate {
+        let units = acc.units(precision);
+        let (peak, share) = (acc.peak_of(units), generation_share(acc, c));
+        let best = peak * (share * power(acc, units, peak)).min(1.0);
+        GemmRate { best, supplied: best / share }
+    }
 }
 
 /// FLOP/s of a GEMM whose shape causes no loss.
 pub fn best_rate(acc: &Accelerator, c: &Constants, precision: Precision) -> f64 {
-    acc.peak(precision) * (generation_share(acc, c) * power(acc, precision)).min(1.0)
+    GemmRate::of(acc, c, precision).best
 }
 
-/// As [`best_rate`], before the losses of the generation's kernels: the peak, or what the power allows of it.
-pub fn supplied_rate(acc: &Accelerator, c: &Constants, precision: Precision) -> f64 {
-    best_rate(acc, c, precision) / generation_share(acc, c)
+/// What determines the time of a GEMM in one format on one device, apart from its shape.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GemmModel {
+    /// Seconds per FLOP if the shape causes no loss.
+    flop: f64,
+    /// Seconds per FLOP to read operands, which are read once per block. Narrower operands make the same block move fewer
+    /// bytes.
+    block: f64,
+    /// Seconds per byte of device-memory traffic.
+    byte: f64,
+    /// Bytes of an element of the operands.
+    operand: f64,
+    /// Bytes of an element of the result: 16 bit, or a wider format.
+    result: f64,
+    /// Bytes moved per activation to quantize it; 0 where the device lacks the format.
+    cast: f64,
+    /// Inner dimension at which half of the time is spent outside the main loop.
+    k_half: f64,
+    /// Number of matrix cores.
+    cores: f64,
+    /// Share of the idle time of the last wave that is lost. Libraries choose the tile, and split `k` when tiles do not
+    /// fill the device.
+    pub wave_loss: f64,
 }
 
-/// Time of a GEMM's arithmetic, without memory traffic and launch, s.
-pub fn gemm_compute(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
-    compute_at(best_rate(acc, c, precision), acc, c, g, precision)
-}
-
-/// As [`gemm_compute`], with the [`best_rate`] given as `rate`.
-#[inline]
-fn compute_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
-    let arithmetic = g.flops() / (rate * shape_efficiency(acc, c, g));
-    // Operands are read once per block. Narrower operands make the same block move fewer bytes.
-    arithmetic + g.flops() * (precision.bytes() / 2.0) / (c.block_intensity * acc.mem_bw)
-}
-
-/// Time of a GEMM: arithmetic, and memory traffic that the first and last tiles expose, s. Excludes casts and launch.
-pub fn gemm_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
-    gemm_seconds_at(best_rate(acc, c, precision), acc, c, g, precision)
-}
-
-/// As [`gemm_seconds`], with the [`best_rate`] given as `rate`, for callers that share it among several GEMMs.
-pub fn gemm_seconds_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
-    // Results have 16 bit, or those of a wider format.
-    let traffic = g.bytes(precision.bytes(), precision.bytes().max(2.0));
-    compute_at(rate, acc, c, g, precision) + memory_seconds(acc, c, traffic)
-}
-
-/// Time to quantize a GEMM's activations to a narrow format, s; 0 where the device lacks the format.
-pub fn cast_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
-    if !precision.is_narrow() || !acc.supports(precision) {
-        return 0.0;
+impl GemmModel {
+    /// Model of GEMMs in `precision` on `acc`.
+    pub fn new(acc: &Accelerator, c: &Constants, precision: Precision) -> GemmModel {
+        let operand = precision.bytes();
+        let casts = precision.is_narrow() && acc.supports(precision);
+        GemmModel {
+            flop: 1.0 / best_rate(acc, c, precision),
+            block: operand / (2.0 * c.block_intensity * acc.mem_bw),
+            byte: 1.0 / (acc.mem_bw * c.memory_fraction),
+            operand,
+            result: operand.max(2.0),
+            cast: if casts { 2.0 * c.cast_traffic } else { 0.0 },
+            k_half: c.gemm_k_half,
+            cores: acc.cores.max(1.0),
+            wave_loss: c.wave_loss,
+        }
     }
-    memory_seconds(acc, c, c.cast_traffic * g.batch * g.m * g.k * 2.0)
+
+    /// FLOPs that take as long at the best rate as those of the GEMM at its own: with the padding of its tiles, the idle
+    /// cores of its last wave, and the FLOPs of the time outside its main loop, of which a small `k` has more.
+    fn equivalent_flops(&self, g: &Gemm) -> f64 {
+        let tile_m = if g.m > 64.0 { 128.0 } else { 64.0 };
+        let tiles = ceil_positive(g.m / tile_m).max(1.0) * ceil_positive(g.n / TILE_N).max(1.0);
+        let padded = (tiles * (tile_m * TILE_N)).min(1e3 * g.m * g.n);
+        let waves = tiles * g.batch.max(1.0) / self.cores;
+        let all = ceil_positive(waves).max(1.0);
+        let counted = all - self.wave_loss * (all - waves);
+        2.0 * g.batch * padded * (g.k + self.k_half) * all / counted
+    }
+
+    /// Time of arithmetic, without memory traffic, cast and launch, s.
+    pub fn arithmetic(&self, g: &Gemm) -> f64 {
+        self.flop * self.equivalent_flops(g) + self.block * g.flops()
+    }
+
+    /// Time of arithmetic, and of memory traffic that the first and last tiles expose, s. Excludes casts and launch.
+    pub fn seconds(&self, g: &Gemm) -> f64 {
+        self.arithmetic(g) + self.byte * g.bytes(self.operand, self.result)
+    }
+
+    /// As [`GemmModel::seconds`], with the time to quantize activations to a narrow format.
+    pub fn seconds_with_cast(&self, g: &Gemm) -> f64 {
+        self.arithmetic(g) + self.byte * (g.bytes(self.operand, self.result) + self.cast * g.batch * g.m * g.k)
+    }
+}
+
+/// Columns of a tile.
+const TILE_N: f64 = 128.0;
+
+/// Efficiency of a GEMM relative to the device's best: share of the main loop (small `k`), tile and wave quantization.
+pub fn shape_efficiency(acc: &Accelerator, c: &Constants, g: &Gemm) -> f64 {
+    g.flops() / GemmModel::new(acc, c, Precision::Bf16).equivalent_flops(g)
 }
 
 /// Time of `bytes` of device-memory traffic, s.
@@ -201,9 +244,9 @@ mod tests {
         f.flops = f.flops.map(|x| 2.0 * x);
         for m in [1.0, 16.0, 300.0, 8192.0] {
             let g = Gemm::new(m, 4096.0, 4096.0);
-            let t = gemm_seconds(&a, &c, &g, Precision::Bf16);
-            assert!(gemm_seconds(&b, &c, &g, Precision::Bf16) <= t);
-            assert!(gemm_seconds(&f, &c, &g, Precision::Bf16) <= t);
+            let t = GemmModel::new(&a, &c, Precision::Bf16).seconds(&g);
+            assert!(GemmModel::new(&b, &c, Precision::Bf16).seconds(&g) <= t);
+            assert!(GemmModel::new(&f, &c, Precision::Bf16).seconds(&g) <= t);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::constants::Constants;
 use crate::constants::documented::SYNCHRONOUS_TILE_ROWS;
 use crate::constants::generation::ServingArithmetic;
 use crate::roofline;
+use crate::roofline::GemmRate;
 use crate::traits::ExpertProducts;
 use atlas_core::count::Count;
 
@@ -208,7 +209,7 @@ impl Slice {
 /// FLOP/s of linear layers in `format`, with many tokens. A token costs 2 FLOPs per weight, but reads and writes its
 /// hidden vector however narrow the slice is. This leaves `width / (width + passes × peak / bandwidth)` of the rate.
 pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: Slice) -> f64 {
-    let rate = roofline::best_rate(acc, c, format);
+    let GemmRate { best: rate, supplied } = GemmRate::of(acc, c, format);
     let reached = match format {
         // Kernels of both formats reach the same share of units that are no faster in 8 bit.
         Precision::Fp8 | Precision::Int8 => {
@@ -218,7 +219,7 @@ pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, u
         _ => rate,
     };
     let unpacked = if unpack { c.unpack_fraction } else { 1.0 };
-    let half = slice.passes * roofline::supplied_rate(acc, c, format) / acc.mem_bw.max(1.0);
+    let half = slice.passes * supplied / acc.mem_bw.max(1.0);
     c.serving_products * reached * unpacked * slice.width / (slice.width + half)
 }
 

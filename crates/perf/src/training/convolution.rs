@@ -6,7 +6,7 @@ use super::layer::LayerTime;
 use crate::constants::Constants;
 use crate::convolution::{Multiples, PlacedConvolution, Residual};
 use crate::roofline;
-use crate::roofline::Gemm;
+use crate::roofline::{Gemm, GemmModel};
 
 /// Elements moved per output element by a batch norm with its activation function, forward and backward. Forward:
 /// statistics read once, normalization reads and writes. Backward: input and gradient are read for the sums, and again
@@ -18,7 +18,13 @@ const ACTIVATION: (f64, f64) = (2.0, 3.0);
 /// Additional traffic of adding a block's input: one read forward, one write backward.
 const JOIN: (f64, f64) = (1.0, 1.0);
 
-fn convolution(i: &TrainingInput, c: &Constants, at: &PlacedConvolution, by: &Multiples) -> LayerTime {
+fn convolution(
+    i: &TrainingInput,
+    c: &Constants,
+    model: &GemmModel,
+    at: &PlacedConvolution,
+    by: &Multiples,
+) -> LayerTime {
     let (shape, images, wide) = (&at.shape, i.micro, i.element_bytes());
     let taps = shape.kernel * shape.kernel;
     let pixels = images * shape.side * shape.side;
@@ -27,7 +33,7 @@ fn convolution(i: &TrainingInput, c: &Constants, at: &PlacedConvolution, by: &Mu
     let weights = by.parameters * shape.channels_in * shape.channels_out * taps * wide;
     let time = |g: &Gemm, products: f64| {
         let memory = roofline::memory_seconds(&i.accelerator, c, by.activations * read + written + weights);
-        products * roofline::gemm_compute(&i.accelerator, c, g, i.precision) + memory
+        products * model.arithmetic(g) + memory
     };
     let forward = time(&Gemm::new(pixels, shape.channels_out, shape.channels_in * taps), by.forward);
     // The first convolution does not need the gradient of the images.
@@ -60,7 +66,8 @@ fn convolution(i: &TrainingInput, c: &Constants, at: &PlacedConvolution, by: &Mu
 pub(super) fn mean(i: &TrainingInput, c: &Constants, network: &Residual) -> LayerTime {
     let mut sum = LayerTime::default();
     let by = &network.multiples;
-    network.visit(|at| sum = sum.plus(&convolution(i, c, &at, by).scaled(at.occurrences)));
+    let model = GemmModel::new(&i.accelerator, c, i.precision);
+    network.visit(|at| sum = sum.plus(&convolution(i, c, &model, &at, by).scaled(at.occurrences)));
     // The pooling after the stem reads the stem's output and writes a quarter of it, forward and backward.
     let stem = by.activations * (network.image_size / 2.0).powi(2) * network.stem_width * i.micro * i.element_bytes();
     sum.elementwise += roofline::memory_seconds(&i.accelerator, c, 2.0 * 1.25 * stem);
@@ -70,7 +77,8 @@ pub(super) fn mean(i: &TrainingInput, c: &Constants, network: &Residual) -> Laye
 /// Time of pooling and classifier.
 pub(super) fn head(i: &TrainingInput, c: &Constants, network: &Residual) -> LayerTime {
     let (images, classes, features) = (i.micro, network.classes, network.features());
-    let gemm = |m, n, k| roofline::gemm_seconds(&i.accelerator, c, &Gemm::new(m, n, k), i.precision);
+    let model = GemmModel::new(&i.accelerator, c, i.precision);
+    let gemm = |m, n, k| model.seconds(&Gemm::new(m, n, k));
     let by = &network.multiples;
     let forward = by.forward * gemm(images, f64::from(classes), features);
     let weights = by.backward * gemm(f64::from(classes), features, images);

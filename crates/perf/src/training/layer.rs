@@ -10,7 +10,7 @@ use crate::constants::documented::{ATTENTION_BACKWARD_FLOPS, ELEMENTWISE_BACKWAR
 use crate::ops;
 use crate::ops::{Op, OpName, OpSink, Work};
 use crate::roofline;
-use crate::roofline::{FusedAttention, Gemm};
+use crate::roofline::{FusedAttention, Gemm, GemmModel};
 use atlas_core::count::Count;
 
 /// Time of a layer, and its kernel launches and recomputed FLOPs.
@@ -75,22 +75,40 @@ struct PassTimes {
     weights: f64,
 }
 
-fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> PassTimes {
-    let acc = &i.accelerator;
-    let rate = roofline::best_rate(acc, c, precision);
-    let t =
-        |g: &Gemm| roofline::gemm_seconds_at(rate, acc, c, g, precision) + roofline::cast_seconds(acc, c, g, precision);
-    // Input gradient: the transposed weight. Weight gradient: tokens become the inner dimension.
-    let input = Gemm { m: g.m, n: g.k, k: g.n, batch: g.batch };
-    let weight = Gemm { m: g.n, n: g.k, k: g.m, batch: g.batch };
-    let weight = if precision == Precision::Int8 {
-        // Integer training computes the weight gradient in 16 bit (AQT: integers in forward and input gradient only).
-        roofline::gemm_seconds(acc, c, &weight, Precision::Bf16)
-    } else {
-        t(&weight)
-    };
-    let weights = i.trained * weight;
-    PassTimes { forward: t(g), backward: t(&input) + weights, weights }
+/// Models of the GEMMs of a pass over operators.
+#[derive(Clone, Copy)]
+struct GemmModels {
+    /// Forward and input gradient.
+    products: GemmModel,
+    /// Weight gradient. Integer training computes it in 16 bit (AQT: integers in forward and input gradient only).
+    weights: GemmModel,
+}
+
+impl GemmModels {
+    fn new(i: &TrainingInput, c: &Constants, precision: Precision) -> GemmModels {
+        let products = GemmModel::new(&i.accelerator, c, precision);
+        let weights = match precision {
+            Precision::Int8 => GemmModel::new(&i.accelerator, c, Precision::Bf16),
+            _ => products,
+        };
+        GemmModels { products, weights }
+    }
+
+    fn with_wave_loss(mut self, wave_loss: f64) -> GemmModels {
+        self.products.wave_loss = wave_loss;
+        self.weights.wave_loss = wave_loss;
+        self
+    }
+
+    /// Times of a GEMM of whose weights the share `trained` is trained.
+    fn passes(&self, g: &Gemm, trained: f64) -> PassTimes {
+        // Input gradient: the transposed weight. Weight gradient: tokens become the inner dimension.
+        let input = Gemm { m: g.m, n: g.k, k: g.n, batch: g.batch };
+        let weight = Gemm { m: g.n, n: g.k, k: g.m, batch: g.batch };
+        let weights = trained * self.weights.seconds_with_cast(&weight);
+        let forward = self.products.seconds_with_cast(g);
+        PassTimes { forward, backward: self.products.seconds_with_cast(&input) + weights, weights }
+    }
 }
 
 /// Time of a GEMM with trained weights: forward, and both gradients, s.
@@ -102,21 +120,21 @@ pub(super) struct GemmPassTimes {
 
 /// Times of the passes of a GEMM, as if all weights were trained.
 pub(super) fn gemm_pass_times(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> GemmPassTimes {
-    let pair = gemm_pair(&TrainingInput { trained: 1.0, ..*i }, c, g, precision);
+    let pair = GemmModels::new(i, c, precision).passes(g, 1.0);
     GemmPassTimes { forward: pair.forward, input: pair.backward - pair.weights, weights: pair.weights }
 }
 
 /// Time of the GEMMs of several experts. One kernel (or one stream per expert) runs groups of uneven size without the
 /// library's choice of tiles, so each GEMM waits for its own last wave. Other losses grow as experts become narrower.
-fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> PassTimes {
-    let constants = Constants { wave_loss: 1.0, ..*c };
+fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, models: &GemmModels) -> PassTimes {
+    let models = models.with_wave_loss(1.0);
     let narrow = 1.0 + (1.0 / c.grouped_gemm - 1.0) * EXPERT_WIDTH / g.n.min(g.k);
     let each = g.batch * narrow / GROUPS.len() as f64;
     let mut all = PassTimes { forward: 0.0, backward: 0.0, weights: 0.0 };
     for deviation in GROUPS {
         let m = g.m + deviation * g.m.sqrt();
         // An expert that runs at all has at least one token.
-        let one = gemm_pair(i, &constants, &Gemm { m: m.max(1.0), batch: 1.0, ..*g }, precision);
+        let one = models.passes(&Gemm { m: m.max(1.0), batch: 1.0, ..*g }, i.trained);
         all.forward += each * one.forward;
         all.backward += each * one.backward;
         all.weights += each * one.weights;
@@ -292,6 +310,7 @@ struct Recorder<'a, S> {
     input: &'a TrainingInput,
     constants: &'a Constants,
     precision: Precision,
+    models: GemmModels,
     plan: Plan,
     operators: &'a mut S,
     sum: LayerTime,
@@ -299,11 +318,16 @@ struct Recorder<'a, S> {
 
 impl<S: OperatorSink> OpSink for Recorder<'_, S> {
     fn push(&mut self, op: Op) {
-        let &mut Recorder { input: i, constants: c, precision, plan, ref mut operators, ref mut sum } = self;
+        let &mut Recorder { input: i, constants: c, precision, ref models, plan, ref mut operators, ref mut sum } =
+            self;
         let (pair, class) = match op.work {
             Work::Gemm(g) => {
-                let p = if op.name == OpName::Router { attention_precision(i) } else { precision };
-                let mut pair = if g.batch > 1.0 { grouped_pair(i, c, &g, p) } else { gemm_pair(i, c, &g, p) };
+                let models = match op.name {
+                    OpName::Router => &GemmModels::new(i, c, attention_precision(i)),
+                    _ => models,
+                };
+                let mut pair =
+                    if g.batch > 1.0 { grouped_pair(i, c, &g, models) } else { models.passes(&g, i.trained) };
                 if has_adapter(op.name, i.adapters) {
                     pair = with_adapter(i, c, &g, &pair);
                 }
@@ -364,7 +388,8 @@ fn record<S: OperatorSink>(
     operators: &mut S,
     push: impl FnOnce(&mut Recorder<'_, S>),
 ) -> LayerTime {
-    let mut recorder = Recorder { input, constants, precision, plan, operators, sum: LayerTime::default() };
+    let models = GemmModels::new(input, constants, precision);
+    let mut recorder = Recorder { input, constants, precision, models, plan, operators, sum: LayerTime::default() };
     push(&mut recorder);
     recorder.sum
 }
