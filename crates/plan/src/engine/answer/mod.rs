@@ -116,27 +116,30 @@ fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, es
     estimate.service = None;
     estimate.queue = None;
     estimate.total_minutes = scenario.base.minutes;
-    // Written field by field to avoid a copy.
-    if let Some((figures, detail)) = phase(scenario, &scenario.base, physics) {
-        estimate.total = figures;
-        estimate.detail = Some(detail);
-        if let (Some(_), Some(detail)) = (&scenario.corrections, &mut estimate.detail) {
-            corrected::correct(scenario, &scenario.base, &mut estimate.total, detail);
-        }
-    } else {
-        estimate.total = Figures::default();
-        estimate.detail = None;
-    }
+    let results = Results { figures: &mut estimate.total, detail: &mut estimate.detail };
+    phase(scenario, &scenario.base, physics, results);
     price(scenario, estimate);
 }
 
-/// Estimates one phase, before the schedule scales it.
-fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
-    let (figures, mut detail) = match phase.shape.mode {
-        Mode::Training => training::answer(scenario, phase, physics),
-        Mode::Inference => serving::answer(scenario, phase, physics),
-    }?;
-    detail.verdict = detail.verdict.or(|| power::over_rack(scenario, &detail.power?));
+/// Where the results of a phase are written. They are large, and copies of them would take a tenth of an estimate.
+struct Results<'e> {
+    figures: &'e mut Figures,
+    detail: &'e mut Option<Detail>,
+}
+
+/// Estimates one phase, before the schedule scales it. Without machine or model, the results are empty.
+fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics, mut results: Results<'_>) {
+    let answered = match phase.shape.mode {
+        Mode::Training => training::answer(scenario, phase, physics, &mut results),
+        Mode::Inference => serving::answer(scenario, phase, physics, &mut results),
+    };
+    let Results { figures, detail } = results;
+    let (Some(()), Some(detail)) = (answered, &mut *detail) else {
+        (*figures, *detail) = (Figures::default(), None);
+        return;
+    };
+    let power = detail.power;
+    detail.verdict = detail.verdict.or(|| power::over_rack(scenario, &power?));
     let prompt = phase.shape.prompt + scenario.image_tokens(phase);
     let requested = prompt + phase.shape.generate;
     let reads = if phase.shape.mode == Mode::Training { requested } else { prompt };
@@ -149,7 +152,9 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
     if let Some(limit) = limit.filter(|limit| requested > *limit) {
         detail.verdict = Verdict::Context { requested, most: f64::from(limit) };
     }
-    Some((figures, detail))
+    if scenario.corrections.is_some() {
+        corrected::correct(scenario, phase, figures, detail);
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Schedules: estimates each phase under its own load. Rates are averaged by duration, latencies by requests.
 
 use super::event::serving::Answer;
-use super::{Physics, serving, throttle};
+use super::{Physics, Results, serving, throttle};
 use crate::engine::semi_empirical::schedule::aggregate;
 use crate::estimate::{Estimate, Figures, Latency, Queue, Serving, Simulated, SimulatedServing};
 use crate::scenario::{Phase, Scenario};
@@ -16,11 +16,9 @@ pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, est
     let mut all = Vec::new();
     estimate.phases.extend(scenario.phases.iter().map(|phase| match phase.shape.mode {
         Mode::Training => {
-            let mut answer = super::phase(scenario, phase, physics);
-            if let (Some(_), Some((figures, detail))) = (&scenario.corrections, &mut answer) {
-                super::corrected::correct(scenario, phase, figures, detail);
-            }
-            scaled(answer.map(|(figures, _)| figures).unwrap_or_default(), phase)
+            let (mut figures, mut detail) = (Figures::default(), None);
+            super::phase(scenario, phase, physics, Results { figures: &mut figures, detail: &mut detail });
+            scaled(figures, phase)
         }
         Mode::Inference => {
             let Some((figures, served)) = served(scenario, phase, physics) else { return Figures::default() };
@@ -85,8 +83,10 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     // An overload lasts only for the phase: the queue is modeled as a fluid that grows until its end.
     let overload = (rho - 1.0).max(0.0) * phase.minutes * 60.0;
     let out = answer.estimate;
-    let (mut figures, detail) = serving::described(scenario, phase, answer.input(&input), &answer, &constants);
-    let mut serving = detail.serving?;
+    let (mut figures, mut detail) = (Figures::default(), None);
+    let results = &mut Results { figures: &mut figures, detail: &mut detail };
+    serving::describe(scenario, phase, answer.input(&input), &answer, &constants, results);
+    let mut serving = detail?.serving?;
     let wait_ms = 1e3 * out.first_token.slot;
     let waited = |q: f64| wait_ms + 1e3 * q * overload;
     let wait = Latency { p50: waited(0.5), p95: waited(0.95), p99: waited(0.99), ttft: waited(0.5) };

@@ -1,7 +1,7 @@
 //! Serving: converts the estimate of a deployment under load to metrics.
 
 use super::event::serving::Answer;
-use super::{Physics, limits, power, refused_nvfp4, throttle};
+use super::{Physics, Results, limits, power, refused_nvfp4, throttle};
 use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryPart, MemoryUse, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_core::count::Count;
@@ -24,7 +24,7 @@ pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(ServingInput, Const
     let input = scenario.serving_input(phase)?;
     let constants = throttle::serving(scenario, &input);
     let out = serving::estimate(&input, &constants);
-    Some((input, constants, out))
+    Some((input, constants.into_owned(), out))
 }
 
 /// KV cache capacity of a replica; of a decode replica if prefill is disaggregated.
@@ -38,23 +38,30 @@ fn capacity_of(input: &ServingInput, layout: &Layout, c: &Constants) -> kv::Capa
     kv::capacity(input, layout, &Shape::of(input, layout), c)
 }
 
-/// Metrics and detail of a phase.
-pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
+/// Writes metrics and detail of a phase. `None` without machine or model.
+pub(super) fn answer(
+    scenario: &Scenario,
+    phase: &Phase,
+    physics: &mut impl Physics,
+    results: &mut Results<'_>,
+) -> Option<()> {
     let input = scenario.serving_input(phase)?;
     let constants = throttle::serving(scenario, &input);
     let closed = serving::estimate(&input, &constants);
     let answer = physics.serving(scenario, phase, &input, closed);
-    Some(described(scenario, phase, answer.input(&input), &answer, &constants))
+    describe(scenario, phase, answer.input(&input), &answer, &constants, results);
+    Some(())
 }
 
 /// Converts a serving estimate to the metrics common to all engines.
-pub(super) fn described(
+pub(super) fn describe(
     scenario: &Scenario,
     phase: &Phase,
     input: &ServingInput,
     answer: &Answer,
     constants: &Constants,
-) -> (Figures, Detail) {
+    results: &mut Results<'_>,
+) {
     let Answer { estimate: out, simulated, .. } = answer;
     let dies = scenario.machine.as_ref().map_or(1.0, |machine| machine.dies);
     let domain = scenario.machine.as_ref().map_or(1.0, |machine| machine.domain);
@@ -82,7 +89,7 @@ pub(super) fn described(
     let factors = |f: interval::Factors| Interval { low: f.low, high: f.high };
     let memory = memory(input, out, &kv::capacity(input, &input.decode_layout(), &decode, constants), constants);
     let power = power::node(scenario, &used, at_work);
-    let detail = Detail {
+    *results.detail = Some(Detail {
         time: Breakdown::of(&step::StepTime::PARTS, out.time.values()),
         memory,
         limits,
@@ -107,9 +114,9 @@ pub(super) fn described(
             ttft_interval: factors(interval::ttft(input, release)),
             tpot_interval: factors(interval::tpot(input, release)),
         }),
-    };
+    });
     let total = out.time.total().max(1e-12);
-    let figures = Figures {
+    *results.figures = Figures {
         tokens_per_sec: out.output_tokens_per_sec,
         flop_utilization: at_work * arithmetic.useful.clamp(0.0, 1.0),
         hbm_bw_util: at_work * used.memory,
@@ -125,7 +132,6 @@ pub(super) fn described(
         minutes: phase.minutes,
         ..Figures::default()
     };
-    (figures, detail)
 }
 
 /// Memory use of a device: weights, KV cache of running sequences, engine reserve. A paging engine allocates its whole

@@ -27,6 +27,7 @@ use atlas_perf::constants::Constants;
 use atlas_perf::serving::ServingInput;
 use atlas_perf::serving::arithmetic::Arithmetic;
 use atlas_perf::training::{TrainingInput, memoized};
+use std::borrow::Cow;
 
 /// Minimum clock relative to the maximum: 210 of an H100's 1,980 MHz.
 const MIN_CLOCK: f64 = 0.1;
@@ -74,7 +75,7 @@ impl Throttle {
         (share < 1.0 || limit < 1.0).then(|| Throttle::at(share, limit, &used()))
     }
 
-    fn constants(throttle: Option<Throttle>, stated: Factors) -> Constants {
+    fn constants(throttle: Option<Throttle>, stated: Factors) -> Cow<'static, Constants> {
         let Some(Throttle { clock, memory, .. }) = throttle else { return Constants::with_factors(&stated) };
         Constants::with_factors(&Factors { compute: stated.compute * clock, memory: stated.memory * memory, ..stated })
     }
@@ -82,7 +83,7 @@ impl Throttle {
 
 /// Constants of serving: those of the target, adjusted for its power cap and clock limit.
 #[must_use]
-pub fn serving(scenario: &Scenario, input: &ServingInput) -> Constants {
+pub fn serving(scenario: &Scenario, input: &ServingInput) -> Cow<'static, Constants> {
     let stated = scenario.efficiency.serving;
     let used = || {
         let out = atlas_perf::serving::estimate(input, &Constants::with_factors(&stated));
@@ -93,7 +94,7 @@ pub fn serving(scenario: &Scenario, input: &ServingInput) -> Constants {
 
 /// Constants of training: those of the target, adjusted for its power cap and clock limit.
 #[must_use]
-pub fn training(scenario: &Scenario, input: &TrainingInput) -> Constants {
+pub fn training(scenario: &Scenario, input: &TrainingInput) -> Cow<'static, Constants> {
     let stated = scenario.efficiency.training;
     let used = || DeviceUtilization::training(&memoized(input, &Constants::with_factors(&stated), None), 1.0);
     Throttle::constants(Throttle::of(scenario, used), stated)

@@ -1,7 +1,7 @@
 //! Training: converts the estimate of an optimizer step to metrics.
 
 use super::event::training::{Answer, MIN_GOODPUT, hosts};
-use super::{Physics, limits, power, refused_nvfp4, throttle};
+use super::{Physics, Results, limits, power, refused_nvfp4, throttle};
 use crate::estimate::{
     Breakdown, Detail, Figures, Interval, MemoryPart, MemoryUse, SimulatedTraining, TimePart, Training, Verdict,
 };
@@ -25,11 +25,16 @@ pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(TrainingInput, Cons
     let input = scenario.training_input(phase)?;
     let constants = throttle::training(scenario, &input);
     let out = training::estimate(&input, &constants);
-    Some((input, constants, out))
+    Some((input, constants.into_owned(), out))
 }
 
-/// Metrics and detail of a phase.
-pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
+/// Writes metrics and detail of a phase. `None` without machine or model.
+pub(super) fn answer(
+    scenario: &Scenario,
+    phase: &Phase,
+    physics: &mut impl Physics,
+    results: &mut Results<'_>,
+) -> Option<()> {
     let dies = scenario.machine.as_ref()?.dies;
     let input = scenario.training_input(phase)?;
     let closed = training::memoized(&input, &throttle::training(scenario, &input), physics.memo());
@@ -41,7 +46,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let used = power::DeviceUtilization::training(out, scenario.terms.clock_share);
     let devices = scenario.accelerators() * dies;
     let power = power::node(scenario, &used, input.accelerators / devices);
-    let detail = Detail {
+    let detail = results.detail.insert(Detail {
         time: breakdown(&answer),
         memory: MemoryUse {
             parts: memory_parts(&out.memory),
@@ -75,8 +80,8 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         serving: None,
         simulated: answer.simulated,
         adjustments: None,
-    };
-    let figures = Figures {
+    });
+    *results.figures = Figures {
         tokens_per_sec: out.tokens_per_second,
         flop_utilization: out.mfu_causal,
         hbm_bw_util: used.memory,
@@ -87,7 +92,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         minutes: phase.minutes,
         ..Figures::default()
     };
-    Some((figures, detail))
+    Some(())
 }
 
 /// Parts of a simulated step: those of the closed form, followed by those of a simulation only.
