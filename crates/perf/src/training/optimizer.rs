@@ -48,9 +48,9 @@ pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> 
     // Read and write the states, read the gradient twice (norm and update), write the weight.
     let bytes = owned * (2.0 * i.optimizer_bytes + 2.0 * i.grad_bytes + i.weight_bytes);
     let flops = owned * flops_per_weight(i.optimizer, &i.arch);
-    let rate = roofline::best_rate(&i.accelerator, c, Precision::Bf16);
+    let products = if flops > 0.0 { flops / roofline::best_rate(&i.accelerator, c, Precision::Bf16) } else { 0.0 };
     let here = 1.0 - i.offload.optimizer.clamp(0.0, 1.0);
-    here * (roofline::memory_seconds(&i.accelerator, c, bytes) + flops / rate) + c.step_overhead
+    here * (roofline::memory_seconds(&i.accelerator, c, bytes) + products) + c.step_overhead
 }
 
 /// Time that offloading adds to a step, s.

@@ -40,6 +40,7 @@ struct StageMemory {
 impl<'a> PeakStages<'a> {
     /// Computes the plan-independent memory of the stages that may hold most.
     pub fn of(i: &'a TrainingInput, c: &'a Constants) -> Self {
+        let gathered = gathered_layer(i);
         let end = |number: f64| {
             let stage = Stage::of(i, number);
             let layers = i.arch.depth() * stage.share / i.vpp.max(Count::ONE);
@@ -47,9 +48,9 @@ impl<'a> PeakStages<'a> {
                 let number = i.pp - 1.0 - number;
                 (Stage::of(i, number), in_flight(i, number))
             });
-            let rest = non_activation_memory(i, c, &stage);
+            let rest = non_activation_memory(i, c, &stage, gathered);
             // The next layer is gathered while the output layer runs.
-            let head = if stage.has_logits(i) { gathered_head(i) - gathered_layer(i) } else { 0.0 };
+            let head = if stage.has_logits(i) { gathered_head(i) - gathered } else { 0.0 };
             StageMemory { rest, head: head.max(0.0), in_flight: in_flight(i, number), opposite, layers, stage }
         };
         let first = end(0.0);

@@ -252,8 +252,13 @@ pub fn gathered_head(i: &TrainingInput) -> f64 {
     i.arch.hidden * i.arch.head_width() / i.tp * i.element_bytes() * (1.0 + trained)
 }
 
-/// Memory of a stage other than activations.
-pub(super) fn non_activation_memory(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
+/// Memory of a stage other than activations, given the bytes of a [`gathered_layer`].
+pub(super) fn non_activation_memory(
+    i: &TrainingInput,
+    c: &Constants,
+    stage: &Stage,
+    gathered_layer: f64,
+) -> MemoryBreakdown {
     let a: &Architecture = &i.arch;
     let local = stage.resident_params(i);
     let states = ModelStates::of(i, &local);
@@ -262,7 +267,7 @@ pub(super) fn non_activation_memory(i: &TrainingInput, c: &Constants, stage: &St
     // If all forward passes run first, the logits of every micro-batch are kept until the backward pass.
     let waiting = if i.pp > 1.0 && i.schedule == Schedule::AllForward { i.micro_batches() } else { 1.0 };
     let logits = if with_logits { waiting * logits(i) * (1.0 + i.mtp_layers) } else { 0.0 };
-    let gathered = 2.0 * gathered_layer(i);
+    let gathered = 2.0 * gathered_layer;
     // The matrix that is being multiplied: the largest one of a layer.
     let unpacked = if i.packed_bytes.is_some() { a.hidden * a.ffn / i.tp * i.weight_bytes } else { 0.0 };
     let buckets = i.bucket_bytes.min(4.0 * (local.total()));
