@@ -6,7 +6,7 @@
 
 use super::fabric::Fabric;
 use super::input::{Layout, ServingInput};
-use super::rates::{Slice, linear_rate};
+use super::rates::{LinearRates, Slice};
 use crate::accelerator::Precision;
 use crate::constants::Constants;
 use crate::roofline;
@@ -33,7 +33,7 @@ pub(super) fn of_token(input: &ServingInput, layout: &Layout, c: &Constants, pac
     let slice = images.params / images.layers.max(1.0) / images.hidden.max(1.0) / tp;
     let products = images.product_flops
         / tp
-        / (pace.kernel_maturity * linear_rate(acc, c, Precision::Bf16, false, Slice::layer(slice))).max(1.0);
+        / (pace.kernel_maturity * LinearRates::of(acc, c).reached_in_16_bit(Slice::layer(slice))).max(1.0);
     let rate = pace.kernel_maturity
         * c.attention_fraction
         * roofline::best_rate(acc, c, Precision::Bf16)

@@ -122,7 +122,8 @@ impl<'a> Machine<'a> {
             group_excess: match input.load {
                 // A batch that is timed in isolation is spread evenly over the groups.
                 Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => 0.0,
-                _ => c.group_excess * math::log2(f64::from(layout.attention_dp.max(Count::ONE))),
+                _ if layout.attention_dp <= 1.0 => 0.0,
+                _ => c.group_excess * math::log2(f64::from(layout.attention_dp)),
             },
             routing_exponent: c.routing_exponent,
             separate_experts: (input.expert_products == ExpertProducts::Separate)

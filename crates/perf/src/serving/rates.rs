@@ -99,26 +99,28 @@ impl Rates {
         let Maturity { kernels, streaming, arithmetic } = *maturity;
         let hidden = shape.hidden * 2.0;
         let streamed = streaming * acc.mem_bw * c.memory_fraction;
-        let attention = arithmetic * c.attention_fraction * roofline::best_rate(acc, c, Precision::Bf16);
+        let linear = LinearRates::of(acc, c);
+        let attention = arithmetic * c.attention_fraction * linear.wide.best;
         let vectors = arithmetic * c.memory_fraction * acc.peak(Precision::Fp32);
+        let (layer, expert) = (Slice::layer(shape.slice_width), linear.rate(f.expert));
         Rates {
             dense: ProductRate {
-                reached: arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, Slice::layer(shape.slice_width)),
+                reached: arithmetic * linear.reached(f.dense, linear.rate(f.dense), f.dense_unpack, layer),
                 peak: acc.peak(f.dense),
             },
             mlp: ProductRate {
-                reached: arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::layer(shape.slice_width)),
+                reached: arithmetic * linear.reached(f.expert, expert, f.expert_unpack, layer),
                 peak: acc.peak(f.expert),
             },
             expert: ProductRate {
                 reached: arithmetic
                     * c.grouped_fraction
                     * if input.expert_products == ExpertProducts::Triton { c.triton_fraction } else { 1.0 }
-                    * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::mlp(shape.expert_slice_width.max(1.0))),
+                    * linear.reached(f.expert, expert, f.expert_unpack, Slice::mlp(shape.expert_slice_width.max(1.0))),
                 peak: acc.peak(f.expert),
             },
             attention: attention * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
-            narrow_keys: roofline::best_rate(acc, c, key_format(input)) / roofline::best_rate(acc, c, Precision::Bf16),
+            narrow_keys: linear.rate(key_format(input)).best / linear.wide.best,
             // Matrix-vector kernels of native runtimes are limited by the rate at which the cores unpack weights.
             weight_bw: match input.stack {
                 Stack::Local => streamed.min(acc.core_rate(c.core_bw)),
@@ -206,21 +208,44 @@ impl Slice {
     }
 }
 
-/// FLOP/s of linear layers in `format`, with many tokens. A token costs 2 FLOPs per weight, but reads and writes its
-/// hidden vector however narrow the slice is. This leaves `width / (width + passes × peak / bandwidth)` of the rate.
-pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: Slice) -> f64 {
-    let GemmRate { best: rate, supplied } = GemmRate::of(acc, c, format);
-    let reached = match format {
-        // Kernels of both formats reach the same share of units that are no faster in 8 bit.
-        Precision::Fp8 | Precision::Int8 => {
-            f64::max(c.narrow8_fraction * rate, rate.min(roofline::best_rate(acc, c, Precision::Bf16)))
-        }
-        Precision::Fp4 | Precision::Fp6 if acc.supports(Precision::Fp4) => c.narrow4_fraction * rate,
-        _ => rate,
-    };
-    let unpacked = if unpack { c.unpack_fraction } else { 1.0 };
-    let half = slice.passes * supplied / acc.mem_bw.max(1.0);
-    c.serving_products * reached * unpacked * slice.width / (slice.width + half)
+/// Rates of linear layers with many tokens.
+pub(super) struct LinearRates<'a> {
+    acc: &'a Accelerator,
+    c: &'a Constants,
+    /// Rate of large GEMMs in 16 bit.
+    wide: GemmRate,
+}
+
+impl<'a> LinearRates<'a> {
+    pub(super) fn of(acc: &'a Accelerator, c: &'a Constants) -> LinearRates<'a> {
+        LinearRates { acc, c, wide: GemmRate::of(acc, c, Precision::Bf16) }
+    }
+
+    /// Rate of large GEMMs in `format`.
+    fn rate(&self, format: Precision) -> GemmRate {
+        if format == Precision::Bf16 { self.wide } else { GemmRate::of(self.acc, self.c, format) }
+    }
+
+    /// FLOP/s of linear layers in 16 bit.
+    pub(super) fn reached_in_16_bit(&self, slice: Slice) -> f64 {
+        self.reached(Precision::Bf16, self.wide, false, slice)
+    }
+
+    /// FLOP/s of linear layers in `format`, given the `rate` of large GEMMs. A token costs 2 FLOPs per weight, but reads
+    /// and writes its hidden vector however narrow the slice is. This leaves `width / (width + passes × peak / bandwidth)`
+    /// of the rate.
+    fn reached(&self, format: Precision, rate: GemmRate, unpack: bool, slice: Slice) -> f64 {
+        let (acc, c, GemmRate { best, supplied }) = (self.acc, self.c, rate);
+        let reached = match format {
+            // Kernels of both formats reach the same share of units that are no faster in 8 bit.
+            Precision::Fp8 | Precision::Int8 => f64::max(c.narrow8_fraction * best, best.min(self.wide.best)),
+            Precision::Fp4 | Precision::Fp6 if acc.supports(Precision::Fp4) => c.narrow4_fraction * best,
+            _ => best,
+        };
+        let unpacked = if unpack { c.unpack_fraction } else { 1.0 };
+        let half = slice.passes * supplied / acc.mem_bw.max(1.0);
+        c.serving_products * reached * unpacked * slice.width / (slice.width + half)
+    }
 }
 
 /// Number of rows to which a GEMM pads its tokens.
