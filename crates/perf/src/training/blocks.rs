@@ -75,32 +75,29 @@ pub fn slice(i: &TrainingInput) -> Slice {
     }
 }
 
-/// The blocks of the mean layer in order of execution, those of an encoder first.
-pub fn blocks(i: &TrainingInput) -> impl Iterator<Item = Block> {
+/// Passes the blocks of the mean layer to `visit` in order of execution, those of an encoder first.
+pub fn for_each_block(i: &TrainingInput, mut visit: impl FnMut(&Block)) {
     let a = &i.arch;
     let whole = slice(i);
-    let encoder = Slice { context: i.seq, ..whole };
-    let decoder = Slice { tokens: i.micro * i.target() / i.cp, context: a.mean_context(i.target()), ..whole };
-    let cross = BlockKind::CrossAttention { keys: whole.tokens };
-    let crossing = if a.encoder_layers > 0.0 { f64::from(a.layers) } else { 0.0 };
     let (depth, moe) = (a.depth().max(1.0), a.moe_layers());
-    [
-        (BlockKind::Attention, f64::from(a.encoder_layers), true),
-        (BlockKind::Mlp, f64::from(a.encoder_layers), true),
-        (cross, crossing, false),
-        (BlockKind::Attention, a.attention_layers(), false),
-        (BlockKind::Linear, a.linear_layers(), false),
-        (BlockKind::Mlp, a.mlp_layers() - moe, false),
-        (BlockKind::Mixture, moe, false),
-    ]
-    .into_iter()
-    .filter(|(_, layers, _)| *layers > 0.0)
-    .map(move |(kind, layers, encodes)| {
-        let slice = match kind {
-            BlockKind::CrossAttention { .. } => Slice { context: i.seq, ..decoder },
-            _ if encodes => encoder,
-            _ => decoder,
-        };
-        Block { kind, share: layers / depth, slice }
-    })
+    let mut block = |kind, layers: f64, slice: &Slice| {
+        if layers > 0.0 {
+            visit(&Block { kind, share: layers / depth, slice: *slice });
+        }
+    };
+    let decoder = if a.encoder_layers > 0.0 {
+        let encoder = Slice { context: i.seq, ..whole };
+        block(BlockKind::Attention, f64::from(a.encoder_layers), &encoder);
+        block(BlockKind::Mlp, f64::from(a.encoder_layers), &encoder);
+        let decoder = Slice { tokens: i.micro * i.target() / i.cp, context: a.mean_context(i.target()), ..whole };
+        let cross = BlockKind::CrossAttention { keys: whole.tokens };
+        block(cross, f64::from(a.layers), &Slice { context: i.seq, ..decoder });
+        decoder
+    } else {
+        whole
+    };
+    block(BlockKind::Attention, a.attention_layers(), &decoder);
+    block(BlockKind::Linear, a.linear_layers(), &decoder);
+    block(BlockKind::Mlp, a.mlp_layers() - moe, &decoder);
+    block(BlockKind::Mixture, moe, &decoder);
 }

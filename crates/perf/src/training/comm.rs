@@ -1,7 +1,7 @@
 //! Communication of one training step: per layer (tensor, context and expert parallelism), per micro-batch (pipeline
 //! transfers, and weights under ZeRO-3), per step (gradients, weights).
 
-use super::{Block, BlockKind, ContextExchange, Plan, Reshard, Sharding, TrainingInput, blocks};
+use super::{Block, BlockKind, ContextExchange, Plan, Reshard, Sharding, TrainingInput, for_each_block};
 use crate::arch::Attention;
 use crate::collective as coll;
 use crate::collective::{Fabric, Group};
@@ -21,7 +21,9 @@ pub fn fabric(i: &TrainingInput, c: &Constants) -> Fabric {
 pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     let exposed = if i.software.overlap_tensor { c.tensor_exposed } else { 1.0 };
     let passes = |block: &Block| block.share * (2.0 + block.recomputed(plan));
-    exposed * blocks(i).map(|block| passes(&block) * reduction(i, f, &block)).sum::<f64>()
+    let mut seconds = 0.0;
+    for_each_block(i, |block| seconds += passes(block) * reduction(i, f, block));
+    exposed * seconds
 }
 
 /// Whether the ranks of a tensor-parallel group exchange the input or output of a block. If each dispatches its own
@@ -64,7 +66,7 @@ fn gathered_width(i: &TrainingInput, kind: BlockKind) -> f64 {
 /// Number of collectives that the host launches per layer and micro-batch.
 #[must_use]
 pub fn calls(i: &TrainingInput, plan: Plan) -> f64 {
-    let of_block = |block: Block| {
+    let of_block = |block: &Block| {
         let tensor = if reduces(i, block.kind) { 1.0 } else { 0.0 };
         // Dispatch and combine, each with a collective of the ranks that share an expert.
         let groups = [i.ep, i.etp].into_iter().filter(|ranks| *ranks > 1.0).count() as f64;
@@ -74,7 +76,9 @@ pub fn calls(i: &TrainingInput, plan: Plan) -> f64 {
         block.share * (2.0 + block.recomputed(plan)) * (tensor + expert)
     };
     let context = if i.cp > 1.0 { 2.0 + plan.full_share } else { 0.0 };
-    blocks(i).map(of_block).sum::<f64>() + context
+    let mut calls = context;
+    for_each_block(i, |block| calls += of_block(block));
+    calls
 }
 
 /// Exposed context-parallel communication of one layer, s. In a ring, keys and values are sent while each rank attends

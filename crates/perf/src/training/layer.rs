@@ -2,7 +2,7 @@
 
 use super::adapters::Adapters;
 use super::terms::{Class, OperatorSink, OperatorTime, Operators};
-use super::{Plan, Software, TrainingInput, blocks};
+use super::{Plan, Software, TrainingInput, for_each_block};
 use crate::accelerator::Precision;
 use crate::arch::Attention;
 use crate::constants::Constants;
@@ -75,9 +75,10 @@ struct PassTimes {
     weights: f64,
 }
 
-/// Models of the GEMMs of a pass over operators.
+/// Models of the GEMMs of operators in one format.
 #[derive(Clone, Copy)]
 struct GemmModels {
+    precision: Precision,
     /// Forward and input gradient.
     products: GemmModel,
     /// Weight gradient. Integer training computes it in 16 bit (AQT: integers in forward and input gradient only).
@@ -91,7 +92,7 @@ impl GemmModels {
             Precision::Int8 => GemmModel::new(&i.accelerator, c, Precision::Bf16),
             _ => products,
         };
-        GemmModels { products, weights }
+        GemmModels { precision, products, weights }
     }
 
     fn with_wave_loss(mut self, wave_loss: f64) -> GemmModels {
@@ -309,8 +310,7 @@ fn recomputed(i: &TrainingInput, plan: Plan, op: &Op, precision: Precision) -> f
 struct Recorder<'a, S> {
     input: &'a TrainingInput,
     constants: &'a Constants,
-    precision: Precision,
-    models: GemmModels,
+    models: &'a GemmModels,
     plan: Plan,
     operators: &'a mut S,
     sum: LayerTime,
@@ -318,14 +318,11 @@ struct Recorder<'a, S> {
 
 impl<S: OperatorSink> OpSink for Recorder<'_, S> {
     fn push(&mut self, op: Op) {
-        let &mut Recorder { input: i, constants: c, precision, ref models, plan, ref mut operators, ref mut sum } =
-            self;
+        let &mut Recorder { input: i, constants: c, models, plan, ref mut operators, ref mut sum } = self;
         let (pair, class) = match op.work {
             Work::Gemm(g) => {
-                let models = match op.name {
-                    OpName::Router => &GemmModels::new(i, c, attention_precision(i)),
-                    _ => models,
-                };
+                let wide = (op.name == OpName::Router).then(|| GemmModels::new(i, c, attention_precision(i)));
+                let models = wide.as_ref().unwrap_or(models);
                 let mut pair =
                     if g.batch > 1.0 { grouped_pair(i, c, &g, models) } else { models.passes(&g, i.trained) };
                 if has_adapter(op.name, i.adapters) {
@@ -348,7 +345,7 @@ impl<S: OperatorSink> OpSink for Recorder<'_, S> {
             }
         };
         let gap = op.kernels * c.kernel_gap;
-        let again = recomputed(i, plan, &op, precision);
+        let again = recomputed(i, plan, &op, models.precision);
         let time = OperatorTime {
             op,
             class,
@@ -377,19 +374,19 @@ impl<S: OperatorSink> OpSink for Recorder<'_, S> {
 
 /// Time of one operator under a recomputation plan.
 pub fn operator_time(i: &TrainingInput, c: &Constants, op: Op, precision: Precision, plan: Plan) -> LayerTime {
-    record(i, c, (precision, plan), &mut (), |recorder| recorder.push(op))
+    record(i, c, &GemmModels::new(i, c, precision), plan, &mut (), |recorder| recorder.push(op))
 }
 
 /// Time of the operators that `push` passes to the recorder. The recorder passes them on to `operators`.
 fn record<S: OperatorSink>(
     input: &TrainingInput,
     constants: &Constants,
-    (precision, plan): (Precision, Plan),
+    models: &GemmModels,
+    plan: Plan,
     operators: &mut S,
     push: impl FnOnce(&mut Recorder<'_, S>),
 ) -> LayerTime {
-    let models = GemmModels::new(input, constants, precision);
-    let mut recorder = Recorder { input, constants, precision, models, plan, operators, sum: LayerTime::default() };
+    let mut recorder = Recorder { input, constants, models, plan, operators, sum: LayerTime::default() };
     push(&mut recorder);
     recorder.sum
 }
@@ -403,18 +400,19 @@ fn host_launch_share(i: &TrainingInput, c: &Constants, op: &Op) -> f64 {
 /// Time of the mean layer: mixers and MLPs of all kinds in the model's proportion.
 pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mut impl OperatorSink) -> LayerTime {
     let mut sum = LayerTime::default();
-    for block in blocks(i) {
+    let models = GemmModels::new(i, c, i.precision);
+    for_each_block(i, |block| {
         sink.share(block.share);
-        let time = record(i, c, (i.precision, plan), sink, |recorder| block.operators(i, recorder));
+        let time = record(i, c, &models, plan, sink, |recorder| block.operators(i, recorder));
         sum = sum.plus(&time.scaled(block.share));
-    }
+    });
     sum
 }
 
 /// Time of output layer and loss: never recomputed, and in the format of [`attention_precision`].
 pub(super) fn head(i: &TrainingInput, c: &Constants, sink: &mut impl OperatorSink) -> LayerTime {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
-    record(i, c, (attention_precision(i), Plan::NONE), sink, |recorder| {
+    record(i, c, &GemmModels::new(i, c, attention_precision(i)), Plan::NONE, sink, |recorder| {
         ops::head(recorder, &i.arch, tokens, f64::from(i.tp), i.element_bytes());
     })
 }

@@ -30,7 +30,7 @@ mod tests;
 
 pub use adapters::Adapters;
 pub use blocks::slice;
-pub use blocks::{Block, BlockKind, blocks};
+pub use blocks::{Block, BlockKind, for_each_block};
 pub use breakdown::TimeBreakdown;
 pub use input::{Offload, Plan, Reshard, Software, TrainingInput};
 pub use memo::{Memo, memoized};

@@ -72,17 +72,18 @@ impl Block {
 #[must_use]
 pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
     let fabric = comm::fabric(i, c);
-    let block = |block: training::Block| {
+    let mut all = Vec::new();
+    training::for_each_block(i, |block| {
         let mut ops = Vec::new();
         block.operators(i, &mut ops);
-        Block {
+        all.push(Block {
             share: block.share,
-            tensor: block.share * comm::reduction(i, &fabric, &block),
+            tensor: block.share * comm::reduction(i, &fabric, block),
             recomputed: block.recomputed(plan),
             operators: ops.iter().map(|op| timed(i, c, op, i.precision, plan).scaled(block.share)).collect(),
-        }
-    };
-    training::blocks(i).map(block).collect()
+        });
+    });
+    all
 }
 
 /// Returns the operators of the output layer and the loss.
