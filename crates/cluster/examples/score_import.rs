@@ -55,6 +55,39 @@ fn same(key: &str, a: &Value, b: &Value) -> bool {
     }
 }
 
+/// Prints the counts of every tool and their sum.
+fn print_table(tools: &BTreeMap<String, Score>) {
+    println!(
+        "{:22} {:>8} {:>8} {:>6} {:>8} {:>9} {:>6}",
+        "tool", "expected", "correct", "wrong", "missing", "optional", "extra"
+    );
+    let mut total = Score::default();
+    for (t, s) in tools {
+        println!(
+            "{t:22} {:8} {:8} {:6} {:8} {:9} {:6}",
+            s.expected, s.correct, s.wrong, s.missing, s.optional, s.extra
+        );
+        total.expected += s.expected;
+        total.correct += s.correct;
+        total.wrong += s.wrong;
+        total.missing += s.missing;
+        total.optional += s.optional;
+        total.extra += s.extra;
+    }
+    let share = |n: u32| 100.0 * f64::from(n) / f64::from(total.expected.max(1));
+    println!(
+        "{:22} {:8} {:8} {:6} {:8} {:9} {:6}",
+        "total", total.expected, total.correct, total.wrong, total.missing, total.optional, total.extra
+    );
+    println!(
+        "correct {:.1} %, wrong {:.1} %, missing {:.1} % (optional {:.1} %)",
+        share(total.correct),
+        share(total.wrong),
+        share(total.missing),
+        share(total.optional)
+    );
+}
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some(dir) = args.first() else {
@@ -64,12 +97,10 @@ fn main() -> ExitCode {
     let verbose = args.iter().any(|a| a == "--verbose");
     let only: Vec<&String> = args.iter().skip(1).filter(|a| !a.starts_with("--")).collect();
     let path = Path::new(dir).join("expectations.json");
-    let list: Vec<Value> = match std::fs::read_to_string(&path).map(|t| serde_json::from_str(&t)) {
-        Ok(Ok(v)) => v,
-        Ok(Err(e)) => {
-            eprintln!("{}: {e}", path.display());
-            return ExitCode::FAILURE;
-        }
+    let list = std::fs::read_to_string(&path).map_err(|e| e.to_string());
+    let list = list.and_then(|text| serde_json::from_str::<Vec<Value>>(&text).map_err(|e| e.to_string()));
+    let list = match list {
+        Ok(list) => list,
         Err(e) => {
             eprintln!("{}: {e}", path.display());
             return ExitCode::FAILURE;
@@ -134,35 +165,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!(
-        "{:22} {:>8} {:>8} {:>6} {:>8} {:>9} {:>6}",
-        "tool", "expected", "correct", "wrong", "missing", "optional", "extra"
-    );
-    let mut total = Score::default();
-    for (t, s) in &tools {
-        println!(
-            "{t:22} {:8} {:8} {:6} {:8} {:9} {:6}",
-            s.expected, s.correct, s.wrong, s.missing, s.optional, s.extra
-        );
-        total.expected += s.expected;
-        total.correct += s.correct;
-        total.wrong += s.wrong;
-        total.missing += s.missing;
-        total.optional += s.optional;
-        total.extra += s.extra;
-    }
-    let share = |n: u32| 100.0 * f64::from(n) / f64::from(total.expected.max(1));
-    println!(
-        "{:22} {:8} {:8} {:6} {:8} {:9} {:6}",
-        "total", total.expected, total.correct, total.wrong, total.missing, total.optional, total.extra
-    );
-    println!(
-        "correct {:.1} %, wrong {:.1} %, missing {:.1} % (optional {:.1} %)",
-        share(total.correct),
-        share(total.wrong),
-        share(total.missing),
-        share(total.optional)
-    );
+    print_table(&tools);
     if verbose {
         println!("extra: {extra_keys:?}");
     }

@@ -246,6 +246,14 @@ impl ReadFields {
         node.switch() != Some(true) || self.set(key, value, node.line)
     }
 
+    /// Sets a value as implied if the switch is on and the value is not set.
+    pub(crate) fn imply_if_on(&mut self, key: Field, value: impl Into<Json>, node: &Node) -> bool {
+        if node.switch() == Some(true) {
+            self.fields.set_implied(key, value, node.line);
+        }
+        true
+    }
+
     /// Sets the negation of a boolean.
     pub(crate) fn set_negated(&mut self, key: Field, node: &Node) -> bool {
         if let Some(b) = node.switch() {

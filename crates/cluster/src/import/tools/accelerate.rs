@@ -97,12 +97,7 @@ fn flag(raw: &str, node: &Node, out: &mut ReadFields) -> bool {
             None => true,
         },
         "gradient_accumulation_steps" => out.int(Field::GradAccum, node),
-        "deepspeed_config_file" => {
-            if let Some(t) = node.shown() {
-                out.references.push((t, node.line));
-            }
-            true
-        }
+        "deepspeed_config_file" => super::reference(out, node),
         "tp_size" | "megatron_lm_tp_degree" => out.int(Field::Tp, node),
         "megatron_lm_pp_degree" => out.int(Field::Pp, node),
         "cp_size" => out.int(Field::Cp, node),

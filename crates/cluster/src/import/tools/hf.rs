@@ -8,6 +8,13 @@ use crate::import::place::Place;
 use crate::import::value::{Node, Value};
 use crate::import::{Field, Kind};
 
+/// Settings that are known and change nothing that is read.
+const IGNORED: &str = "
+world_size use_habana use_lazy_mode use_deepspeed adjust_throughput lora_alpha per_device_eval_batch_size tf32
+packing dataloader_num_workers attn_implementation flash_attention_recompute flash_attention_fast_softmax
+flash_attention_recompute_enable model_type val_batch_size gradient_checkpointing_kwargs
+";
+
 /// Reads one flag or key. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     let key = key.strip_prefix("fsdp_config.").unwrap_or(key);
@@ -59,7 +66,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             None => true,
         },
-        "bf16" | "fp16" | "fp8" => half(out, key, node),
+        "bf16" | "fp16" | "fp8" => super::precision_switch(out, key, node),
         "mixed_precision" | "dtype" | "compute_dtype" => super::precision(out, node),
         // Precision of the trained weights; a stated compute precision takes precedence.
         "torch_dtype" => {
@@ -91,27 +98,27 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             true
         }
         "sharding_strategy" | "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
-        "enable_fsdp" | "use_fsdp" => {
-            if node.switch() == Some(true) {
-                out.fields.set_implied(Field::Sharding, "zero3", node.line);
-            }
-            true
-        }
-        "pure_bf16" => half(out, "bf16", node),
+        "enable_fsdp" | "use_fsdp" => out.imply_if_on(Field::Sharding, "zero3", node),
+        "pure_bf16" => super::precision_switch(out, "bf16", node),
         "peft_method" => out.text(Field::Adapter, node),
         "fsdp_activation_checkpointing" => flag("gradient_checkpointing", node, out),
         "offload_activations" | "activation_offloading" => out.flag(Field::OffloadActivations, node),
         "offload" | "offload_optimizer" => out.set_if_on(Field::OffloadOptimizer, "cpu", node),
-        "optim" | "optimizer" => {
-            if let Some(t) = node.text() {
-                out.set(Field::Optimizer, names::optimizer(&t), node.line);
-            }
-            true
-        }
+        "optim" | "optimizer" => super::optimizer(out, node),
         "adam_beta1" | "adam_beta2" | "adam_epsilon" => {
             out.fields.set_implied(Field::Optimizer, "adam", node.line);
             true
         }
+        _ => {
+            let read = adapter(key, node, out).or_else(|| size(key, node, out));
+            read.unwrap_or_else(|| super::lists(IGNORED, key) || super::is_irrelevant(key))
+        }
+    }
+}
+
+/// Reads a setting of adapters, or of the format of the frozen weights.
+fn adapter(key: &str, node: &Node, out: &mut ReadFields) -> Option<bool> {
+    Some(match key {
         "lora_dim" | "actor_lora_dim" => {
             if node.int() != Some(0) {
                 out.int(Field::LoraRank, node);
@@ -120,12 +127,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
                 true
             }
         }
-        "use_peft_lora" | "use_lora" | "use_peft" | "enable_lora" => {
-            if node.switch() == Some(true) {
-                out.fields.set_implied(Field::Adapter, "lora", node.line);
-            }
-            true
-        }
+        "use_peft_lora" | "use_lora" | "use_peft" | "enable_lora" => out.imply_if_on(Field::Adapter, "lora", node),
         "use_qlora" => out.set_if_on(Field::Adapter, "qlora", node),
         "lora_r" | "lora_rank" => {
             out.fields.set_implied(Field::Adapter, "lora", node.line);
@@ -134,6 +136,13 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "lora_target_modules" | "lora_target" | "lora_target_linear" => lora_targets(key, node, out),
         "load_in_4bit" | "use_4bit_quantization" => out.set_if_on(Field::WeightsPrecision, "int4", node),
         "load_in_8bit" => out.set_if_on(Field::WeightsPrecision, "int8", node),
+        _ => return None,
+    })
+}
+
+/// Reads a parallel size, or a size of the model.
+fn size(key: &str, node: &Node, out: &mut ReadFields) -> Option<bool> {
+    Some(match key {
         "tensor_parallel_size" | "tensor_model_parallel_size" => out.int(Field::Tp, node),
         "pipeline_parallel_size" | "pipeline_model_parallel_size" => out.int(Field::Pp, node),
         "context_parallel_size" => out.int(Field::Cp, node),
@@ -143,25 +152,8 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "vocab_size" => out.int(Field::ArchitectureVocabSize, node),
         "num_heads" | "num_attention_heads" | "n_head" => out.int(Field::ArchitectureNumAttentionHeads, node),
         "num_key_value_heads" => out.int(Field::ArchitectureNumQueryGroups, node),
-        "world_size"
-        | "use_habana"
-        | "use_lazy_mode"
-        | "use_deepspeed"
-        | "adjust_throughput"
-        | "lora_alpha"
-        | "per_device_eval_batch_size"
-        | "tf32"
-        | "packing"
-        | "dataloader_num_workers"
-        | "attn_implementation"
-        | "flash_attention_recompute"
-        | "flash_attention_fast_softmax"
-        | "flash_attention_recompute_enable"
-        | "model_type"
-        | "val_batch_size"
-        | "gradient_checkpointing_kwargs" => true,
-        _ => super::is_irrelevant(key),
-    }
+        _ => return None,
+    })
 }
 
 /// Reads the names of the layers that have adapters: a list, or a text with commas.
@@ -174,14 +166,6 @@ pub(crate) fn lora_targets(key: &str, node: &Node, out: &mut ReadFields) -> bool
     };
     let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
     names.is_empty() || out.set(Field::LoraTargets, names, node.line)
-}
-
-fn half(out: &mut ReadFields, word: &str, node: &Node) -> bool {
-    let finer = matches!(out.fields.str(Field::Precision), Some("fp8" | "mxfp8" | "fp4"));
-    if node.switch() == Some(true) && !(finer && word != "fp8") {
-        out.set(Field::Precision, word, node.line);
-    }
-    true
 }
 
 /// Reads the arguments of a command. The caller sets the framework.

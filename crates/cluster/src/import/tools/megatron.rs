@@ -4,12 +4,33 @@ use serde_json::json;
 
 use crate::import::Field;
 use crate::import::fields::ReadFields;
-use crate::import::names;
 use crate::import::value::{Node, Value, parse_int};
+
+/// Settings that are known and change nothing that is read.
+const IGNORED: &str = "
+overlap_param_gather use_mcore_models transformer_impl use_flash_attn moe_grouped_gemm moe_ffn_hidden_size
+moe_permute_fusion moe_router_load_balancing_type deepspeed deepspeed_activation_checkpointing no_pipeline_parallel
+manual_gc manual_gc_interval group_query_attention kv_channels distributed_backend make_vocab_size_divisible_by
+data_impl no_masked_softmax_fusion attention_softmax_in_fp32 fp8_amax_history_len fp8_amax_compute_algo fp8_margin
+batch_p2p_comm sync_batch_comm empty_unused_memory_level no_mmap_bin_files fp8_params fp8_param_gather fp8_interval
+gradient_accumulation_fusion
+";
+
+/// Reads the arguments of one topic. Returns `None` if the key is not one of them, and `Some(false)` if its value is not
+/// recognized.
+type ReadTopic = fn(&str, &Node, &mut ReadFields) -> Option<bool>;
+
+const TOPICS: [ReadTopic; 7] = [architecture, batch, layout, states, precision, recomputation, execution];
 
 /// Reads one argument. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
-    match key {
+    let read = TOPICS.iter().find_map(|read| read(key, node, out));
+    read.unwrap_or_else(|| super::lists(IGNORED, key) || super::is_irrelevant(key))
+}
+
+/// Sizes of the model.
+fn architecture(key: &str, node: &Node, out: &mut ReadFields) -> Option<bool> {
+    Some(match key {
         "num_layers" => out.int(Field::ArchitectureNumLayers, node),
         "hidden_size" => out.int(Field::ArchitectureHiddenSize, node),
         "ffn_hidden_size" => out.int(Field::ArchitectureFfnHiddenSize, node),
@@ -26,6 +47,14 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             n.is_none_or(|n| out.set(Field::ArchitectureNumExperts, n, node.line))
         }
         "moe_router_topk" => out.int(Field::ArchitectureMoeTopk, node),
+        "mtp_num_layers" => out.int(Field::MtpLayers, node),
+        _ => return None,
+    })
+}
+
+/// Lengths and batches.
+fn batch(key: &str, node: &Node, out: &mut ReadFields) -> Option<bool> {
+    Some(match key {
         "seq_length" | "encoder_seq_length" | "max_seq_length" => out.int(Field::SeqLen, node),
         "micro_batch_size" | "batch_size" => out.int(Field::MicroBatch, node),
         "global_batch_size" => out.int(Field::GlobalBatch, node),
@@ -45,6 +74,13 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             _ => out.text(Field::BatchSchedule, node),
         },
+        _ => return None,
+    })
+}
+
+/// The distribution of layers, heads, sequences and experts over devices.
+fn layout(key: &str, node: &Node, out: &mut ReadFields) -> Option<bool> {
+    Some(match key {
         "tensor_model_parallel_size" | "tensor_parallel_size" | "model_parallel_size" => out.int(Field::Tp, node),
         "pipeline_model_parallel_size" | "pipeline_parallel_size" => out.int(Field::Pp, node),
         "context_parallel_size" => out.int(Field::Cp, node),
@@ -67,6 +103,21 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         }
         "num_layers_per_virtual_pipeline_stage" => out.int(Field::LayersPerVirtualStage, node),
         "sequence_parallel" => out.flag(Field::SequenceParallel, node),
+        "decoder_first_pipeline_num_layers" | "num_layers_in_first_pipeline_stage" => out.int(Field::FirstLayers, node),
+        "decoder_last_pipeline_num_layers" | "num_layers_in_last_pipeline_stage" => out.int(Field::LastLayers, node),
+        "cp_comm_type" => match node.text().as_deref() {
+            Some("allgather") => out.set(Field::CpCommType, "all_gather", node.line),
+            Some(kind @ ("p2p" | "all_gather" | "a2a")) => out.set(Field::CpCommType, kind, node.line),
+            Some(_) => false,
+            None => out.record_unset_variables(node),
+        },
+        _ => return None,
+    })
+}
+
+/// Weights, gradients and optimizer states: optimizer, sharding, offloading and formats.
+fn states(key: &str, node: &Node, out: &mut ReadFields) -> Option<bool> {
+    Some(match key {
         "use_distributed_optimizer" => {
             if node.switch() == Some(true) && !out.fields.has(Field::Sharding) {
                 out.set(Field::Sharding, "zero1", node.line);
@@ -82,8 +133,33 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             _ => true,
         },
         "zero_stage" => super::zero_stage(out, node),
-        "bf16" => half(out, "bf16", node),
-        "fp16" => half(out, "fp16", node),
+        "optimizer" | "optimizer_type" => super::optimizer(out, node),
+        "adam_beta1" | "adam_beta2" => {
+            out.fields.set_implied(Field::Optimizer, "adam", node.line);
+            true
+        }
+        "cpu_offloading" | "optimizer_cpu_offload" => out.set_if_on(Field::OffloadOptimizer, "cpu", node),
+        "cpu_offloading_weights" => out.set_if_on(Field::OffloadParams, "cpu", node),
+        "fine_grained_activation_offloading" => out.flag(Field::OffloadActivations, node),
+        "fsdp" => out.set_if_on(Field::Sharding, "zero3", node),
+        "deepspeed_config" => super::reference(out, node),
+        "grad_reduce_in_bf16" => out.set_if_on(Field::GradientFormat, "bf16", node),
+        "accumulate_allreduce_grads_in_fp32" | "grad_reduce_in_fp32" => match node.switch() {
+            Some(true) => out.set(Field::GradientFormat, "fp32", node.line),
+            Some(false) if key == "grad_reduce_in_fp32" => out.set(Field::GradientFormat, "bf16", node.line),
+            _ => true,
+        },
+        "num_distributed_optimizer_instances" => out.int(Field::OptimizerInstances, node),
+        "exp_avg_sq_dtype" => out.text(Field::OptimizerStates, node),
+        _ => return None,
+    })
+}
+
+/// Formats of the matrix multiplications.
+fn precision(key: &str, node: &Node, out: &mut ReadFields) -> Option<bool> {
+    Some(match key {
+        "bf16" => super::precision_switch(out, "bf16", node),
+        "fp16" => super::precision_switch(out, "fp16", node),
         "fp8_format" | "fp8" | "fp8_hybrid" | "fp8_e4m3" => fp8(out, key, node),
         "fp8_recipe" => {
             if let Some(t) = node.text() {
@@ -105,6 +181,13 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             true
         }
         "precision" | "params_dtype" => super::precision(out, node),
+        _ => return None,
+    })
+}
+
+/// Recomputation of activations.
+fn recomputation(key: &str, node: &Node, out: &mut ReadFields) -> Option<bool> {
+    Some(match key {
         "recompute_activations" => out.set_if_on(Field::Recompute, "selective", node),
         "checkpoint_activations" => out.set_if_on(Field::Recompute, "full", node),
         "recompute_granularity" | "activations_checkpoint_granularity" => match node.text().as_deref() {
@@ -120,12 +203,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             out.text(Field::RecomputeMethod, node)
         }
-        "moe_layer_recompute" => {
-            if node.switch() == Some(true) {
-                out.fields.set_implied(Field::Recompute, "selective", node.line);
-            }
-            true
-        }
+        "moe_layer_recompute" => out.imply_if_on(Field::Recompute, "selective", node),
         "recompute_modules" | "activations_checkpoint_recompute" => {
             let list: Vec<String> = match &node.value {
                 Value::List(list) => list.iter().filter_map(Node::text).collect(),
@@ -138,26 +216,15 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             };
             list.is_empty() || out.set(Field::RecomputeModules, list, node.line)
         }
-        "optimizer" | "optimizer_type" => {
-            if let Some(t) = node.text() {
-                out.set(Field::Optimizer, names::optimizer(&t), node.line);
-            }
-            true
-        }
-        "adam_beta1" | "adam_beta2" => {
-            out.fields.set_implied(Field::Optimizer, "adam", node.line);
-            true
-        }
-        "cpu_offloading" | "optimizer_cpu_offload" => out.set_if_on(Field::OffloadOptimizer, "cpu", node),
-        "cpu_offloading_weights" => out.set_if_on(Field::OffloadParams, "cpu", node),
-        "fine_grained_activation_offloading" => out.flag(Field::OffloadActivations, node),
-        "fsdp" => out.set_if_on(Field::Sharding, "zero3", node),
-        "deepspeed_config" => {
-            if let Some(t) = node.shown() {
-                out.references.push((t, node.line));
-            }
-            true
-        }
+        "recompute_method" => out.text(Field::RecomputeMethod, node),
+        "recompute_num_layers" | "activations_checkpoint_num_layers" => out.int(Field::RecomputeNumLayers, node),
+        _ => return None,
+    })
+}
+
+/// Dispatch of tokens to experts, overlap of communication, attention kernels and CUDA graphs.
+fn execution(key: &str, node: &Node, out: &mut ReadFields) -> Option<bool> {
+    Some(match key {
         "moe_token_dispatcher_type" => match node.text().as_deref() {
             Some("alltoall") => out.set(Field::MoeDispatcher, "alltoall", node.line),
             // The default backend of the flexible dispatcher.
@@ -178,26 +245,11 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             let dropped = node.float().is_some_and(|factor| factor > 0.0);
             !dropped || out.set(Field::MoeCapacity, "dropped", node.line)
         }
-        "decoder_first_pipeline_num_layers" | "num_layers_in_first_pipeline_stage" => out.int(Field::FirstLayers, node),
-        "decoder_last_pipeline_num_layers" | "num_layers_in_last_pipeline_stage" => out.int(Field::LastLayers, node),
-        "cp_comm_type" => match node.text().as_deref() {
-            Some("allgather") => out.set(Field::CpCommType, "all_gather", node.line),
-            Some(kind @ ("p2p" | "all_gather" | "a2a")) => out.set(Field::CpCommType, kind, node.line),
-            Some(_) => false,
-            None => out.record_unset_variables(node),
-        },
-        "mtp_num_layers" => out.int(Field::MtpLayers, node),
         "overlap_grad_reduce" => out.flag(Field::OverlapData, node),
         "tp_comm_overlap" | "ub_tp_comm_overlap" => out.flag(Field::OverlapTensor, node),
         "overlap_p2p_comm" => out.flag(Field::OverlapPipeline, node),
         "no_overlap_p2p_communication" => out.set_negated(Field::OverlapPipeline, node),
         "overlap_moe_expert_parallel_comm" => out.flag(Field::OverlapExperts, node),
-        "grad_reduce_in_bf16" => out.set_if_on(Field::GradientFormat, "bf16", node),
-        "accumulate_allreduce_grads_in_fp32" | "grad_reduce_in_fp32" => match node.switch() {
-            Some(true) => out.set(Field::GradientFormat, "fp32", node.line),
-            Some(false) if key == "grad_reduce_in_fp32" => out.set(Field::GradientFormat, "bf16", node.line),
-            _ => true,
-        },
         "attention_backend" => match node.text().as_deref() {
             Some("unfused") => out.set(Field::AttentionKernel, "unfused", node.line),
             Some("flash") => out.set(Field::AttentionKernel, "flash2", node.line),
@@ -216,51 +268,8 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             Some(_) => false,
             None => out.record_unset_variables(node),
         },
-        "num_distributed_optimizer_instances" => out.int(Field::OptimizerInstances, node),
-        "exp_avg_sq_dtype" => out.text(Field::OptimizerStates, node),
-        "recompute_method" => out.text(Field::RecomputeMethod, node),
-        "recompute_num_layers" | "activations_checkpoint_num_layers" => out.int(Field::RecomputeNumLayers, node),
-        "overlap_param_gather"
-        | "use_mcore_models"
-        | "transformer_impl"
-        | "use_flash_attn"
-        | "moe_grouped_gemm"
-        | "moe_ffn_hidden_size"
-        | "moe_permute_fusion"
-        | "moe_router_load_balancing_type"
-        | "deepspeed"
-        | "deepspeed_activation_checkpointing"
-        | "no_pipeline_parallel"
-        | "manual_gc"
-        | "manual_gc_interval"
-        | "group_query_attention"
-        | "kv_channels"
-        | "distributed_backend"
-        | "make_vocab_size_divisible_by"
-        | "data_impl"
-        | "no_masked_softmax_fusion"
-        | "attention_softmax_in_fp32"
-        | "fp8_amax_history_len"
-        | "fp8_amax_compute_algo"
-        | "fp8_margin"
-        | "batch_p2p_comm"
-        | "sync_batch_comm"
-        | "empty_unused_memory_level"
-        | "no_mmap_bin_files"
-        | "fp8_params"
-        | "fp8_param_gather"
-        | "fp8_interval"
-        | "gradient_accumulation_fusion" => true,
-        _ => super::is_irrelevant(key),
-    }
-}
-
-fn half(out: &mut ReadFields, word: &str, node: &Node) -> bool {
-    let finer = matches!(out.fields.str(Field::Precision), Some("fp8" | "mxfp8" | "fp4"));
-    if node.switch() == Some(true) && !finer {
-        out.set(Field::Precision, word, node.line);
-    }
-    true
+        _ => return None,
+    })
 }
 
 fn fp8(out: &mut ReadFields, key: &str, node: &Node) -> bool {

@@ -81,6 +81,79 @@ pub(crate) fn quantization(out: &mut ReadFields, node: &Node) -> bool {
     true
 }
 
+/// Sets the format of the weights, if the method of quantization implies one.
+pub(crate) fn weights(out: &mut ReadFields, node: &Node) -> bool {
+    if let Some(format) = node.text().as_deref().and_then(names::weights) {
+        out.set(Field::WeightsPrecision, format, node.line);
+    }
+    true
+}
+
+/// Sets a half precision whose switch is on, or FP8. FP8 and finer formats take precedence over half precision.
+pub(crate) fn precision_switch(out: &mut ReadFields, word: &str, node: &Node) -> bool {
+    let finer = matches!(out.fields.str(Field::Precision), Some("fp8" | "mxfp8" | "fp4"));
+    if node.switch() == Some(true) && !(finer && word != "fp8") {
+        out.set(Field::Precision, word, node.line);
+    }
+    true
+}
+
+/// Sets the optimizer by the name that the tool has for it.
+pub(crate) fn optimizer(out: &mut ReadFields, node: &Node) -> bool {
+    if let Some(name) = node.text() {
+        out.set(Field::Optimizer, names::optimizer(&name), node.line);
+    }
+    true
+}
+
+/// Records a file that the setting refers to.
+pub(crate) fn reference(out: &mut ReadFields, node: &Node) -> bool {
+    if let Some(path) = node.shown() {
+        out.references.push((path, node.line));
+    }
+    true
+}
+
+/// Records the name under which a server offers its model.
+pub(crate) fn served_name(out: &mut ReadFields, node: &Node) -> bool {
+    if let Some(name) = node.text() {
+        out.served = Some((name, node.line));
+    }
+    true
+}
+
+/// Sets the number of nodes of a server that runs on several.
+pub(crate) fn server_nodes(out: &mut ReadFields, node: &Node) -> bool {
+    if let Some(nodes) = node.int().filter(|nodes| *nodes > 1) {
+        out.fields.set_implied(Field::Nodes, nodes, node.line);
+    }
+    true
+}
+
+/// Sets the accelerator, if the type of device is not the usual one.
+pub(crate) fn device(out: &mut ReadFields, node: &Node) -> bool {
+    if let Some(device) = node.text().filter(|device| !matches!(device.as_str(), "auto" | "cuda")) {
+        out.set(Field::Accelerator, device, node.line);
+    }
+    true
+}
+
+/// Sets the role of a worker in a disaggregated deployment.
+pub(crate) fn worker_role(out: &mut ReadFields, node: &Node) -> bool {
+    if let Some(role) = node.text().filter(|role| role == "prefill" || role == "decode") {
+        out.set(Field::Role, role, node.line);
+    }
+    true
+}
+
+/// Sets the method of speculative decoding.
+pub(crate) fn speculative_method(out: &mut ReadFields, node: &Node) -> bool {
+    if let Some(method) = node.text() {
+        out.set(Field::SpeculativeMethod, method.to_ascii_lowercase(), node.line);
+    }
+    true
+}
+
 /// Sets the sharding from a ZeRO stage.
 pub(crate) fn zero_stage(out: &mut ReadFields, node: &Node) -> bool {
     let word = match node.int() {
@@ -175,197 +248,35 @@ pub(crate) fn named_in_folder(node: &Node) -> Option<String> {
     (named && !names::is_placeholder(base) && names::is_model(base)).then_some(id)
 }
 
+/// Whether a text with words contains a word.
+pub(crate) fn lists(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|listed| listed == word)
+}
+
+/// Words in the names of settings that are irrelevant to speed, memory and hardware.
+const IRRELEVANT_WORDS: &str = "
+log logs logging logger save saving load dir directory seed host port wandb tensorboard tokenizer dataset datasets
+data eval evaluation lr learning decay warmup beta1 beta2 eps clip clipping init dropout path name token trust
+template parser timeout ckpt checkpoint checkpointing interval freq frequency master rdzv rank split iters steps
+epochs samples workers metrics uvicorn ssl cors url verbose debug profile profiling profiler nsys report output file
+mock loss exit trigger resume user project experiment exp container mount mounts image sampling temp temperature top
+penalty rope rotary norm normalization bias swiglu untie served description hub hf id push alpha target embedding
+addr address endpoint cache_dir attn attention kill wait entity val validation test grad max_grad_norm custom access
+requests_log jinja reasoning aliases system prompt pretrained momentum abort remove columns strategy overwrite do
+packing group by length ddp tool choice nvtx stats loading loader reset tiktoken layernorm dataloader truncate dry
+min tracking find
+";
+
+/// Words that are relevant to memory or speed, and take precedence.
+const RELEVANT_WORDS: &str = "
+parallel offload offloading batch kv cache memory quantization recompute expert fp8 shard sharding micro tp pp dp ep
+cp dtype precision overlap graph speculative draft zero nodes gpus
+";
+
 /// Whether a setting is irrelevant to speed, memory and hardware, according to the words of its name.
 pub(crate) fn is_irrelevant(key: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "log",
-        "logs",
-        "logging",
-        "logger",
-        "save",
-        "saving",
-        "load",
-        "dir",
-        "directory",
-        "seed",
-        "host",
-        "port",
-        "wandb",
-        "tensorboard",
-        "tokenizer",
-        "dataset",
-        "datasets",
-        "data",
-        "eval",
-        "evaluation",
-        "lr",
-        "learning",
-        "decay",
-        "warmup",
-        "beta1",
-        "beta2",
-        "eps",
-        "clip",
-        "clipping",
-        "init",
-        "dropout",
-        "path",
-        "name",
-        "token",
-        "trust",
-        "template",
-        "parser",
-        "timeout",
-        "ckpt",
-        "checkpoint",
-        "checkpointing",
-        "interval",
-        "freq",
-        "frequency",
-        "master",
-        "rdzv",
-        "rank",
-        "split",
-        "iters",
-        "steps",
-        "epochs",
-        "samples",
-        "workers",
-        "metrics",
-        "uvicorn",
-        "ssl",
-        "cors",
-        "url",
-        "verbose",
-        "debug",
-        "profile",
-        "profiling",
-        "profiler",
-        "nsys",
-        "report",
-        "output",
-        "file",
-        "mock",
-        "loss",
-        "exit",
-        "trigger",
-        "resume",
-        "user",
-        "project",
-        "experiment",
-        "exp",
-        "container",
-        "mount",
-        "mounts",
-        "image",
-        "sampling",
-        "temp",
-        "temperature",
-        "top",
-        "penalty",
-        "rope",
-        "rotary",
-        "norm",
-        "normalization",
-        "bias",
-        "swiglu",
-        "untie",
-        "served",
-        "description",
-        "hub",
-        "hf",
-        "id",
-        "push",
-        "alpha",
-        "target",
-        "embedding",
-        "addr",
-        "address",
-        "endpoint",
-        "cache_dir",
-        "attn",
-        "attention",
-        "kill",
-        "wait",
-        "entity",
-        "val",
-        "validation",
-        "test",
-        "grad",
-        "max_grad_norm",
-        "custom",
-        "access",
-        "requests_log",
-        "jinja",
-        "reasoning",
-        "aliases",
-        "system",
-        "prompt",
-        "pretrained",
-        "momentum",
-        "abort",
-        "remove",
-        "columns",
-        "strategy",
-        "overwrite",
-        "do",
-        "packing",
-        "group",
-        "by",
-        "length",
-        "ddp",
-        "tool",
-        "choice",
-        "nvtx",
-        "stats",
-        "loading",
-        "loader",
-        "reset",
-        "tiktoken",
-        "layernorm",
-        "dataloader",
-        "truncate",
-        "dry",
-        "min",
-        "tracking",
-        "find",
-    ];
-    // Words that are relevant to memory or speed take precedence.
-    const RELEVANT_WORDS: &[&str] = &[
-        "parallel",
-        "offload",
-        "offloading",
-        "batch",
-        "kv",
-        "cache",
-        "memory",
-        "quantization",
-        "recompute",
-        "expert",
-        "fp8",
-        "shard",
-        "sharding",
-        "micro",
-        "tp",
-        "pp",
-        "dp",
-        "ep",
-        "cp",
-        "dtype",
-        "precision",
-        "overlap",
-        "graph",
-        "speculative",
-        "draft",
-        "zero",
-        "nodes",
-        "gpus",
-    ];
     let outer =
         key.starts_with("log_") || ["_path", "_dir", "_name", "_to_tensorboard"].iter().any(|e| key.ends_with(e));
-    if outer {
-        return true;
-    }
-    let words: Vec<&str> = key.split(['_', '.']).collect();
-    !words.iter().any(|w| RELEVANT_WORDS.contains(w)) && words.iter().any(|w| WORDS.contains(w))
+    let any = |words: &str| key.split(['_', '.']).any(|word| lists(words, word));
+    outer || !any(RELEVANT_WORDS) && any(IRRELEVANT_WORDS)
 }

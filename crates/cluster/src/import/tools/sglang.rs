@@ -2,20 +2,25 @@
 
 use crate::import::Field;
 use crate::import::fields::ReadFields;
-use crate::import::names;
 use crate::import::place::Place;
 use crate::import::value::Node;
+
+/// Settings that are known and change nothing that is read.
+const IGNORED: &str = "
+enable_torch_compile attention_backend moe_runner_backend deepep_mode load_balance_method
+prefill_round_robin_balance dist_init_addr node_rank num_continuous_decode_steps stream_interval watchdog_timeout
+schedule_policy schedule_conservativeness enable_eplb moe_dense_tp_size nsa_prefill_backend nsa_decode_backend
+enable_symm_mem fp4_gemm_backend enable_dp_lm_head enable_hierarchical_cache enable_hicache enable_p2p_check
+enable_nan_detection enable_metrics enable_cache_report enable_custom_logit_processor enable_memory_saver
+enable_multimodal enable_tokenizer_batch_encode enable_flashinfer_mla cuda_graph_bs mamba_ssm_dtype
+enable_flashinfer_allreduce_fusion
+";
 
 /// Reads one flag or key. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
         "model_path" | "model" => super::model(out, node),
-        "served_model_name" => {
-            if let Some(t) = node.text() {
-                out.served = Some((t, node.line));
-            }
-            true
-        }
+        "served_model_name" => super::served_name(out, node),
         "tp" | "tp_size" | "tensor_parallel_size" => out.int(Field::Tp, node),
         "pp" | "pp_size" | "pipeline_parallel_size" => out.int(Field::Pp, node),
         "dp" | "dp_size" | "data_parallel_size" => out.int(Field::Dp, node),
@@ -35,27 +40,11 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "disable_radix_cache" => out.set_negated(Field::PrefixCaching, node),
         "kv_cache_dtype" => super::kv(out, node),
         "dtype" => super::precision(out, node),
-        "quantization" => {
-            if let Some(w) = node.text().as_deref().and_then(names::weights) {
-                out.set(Field::WeightsPrecision, w, node.line);
-            }
-            true
-        }
+        "quantization" => super::weights(out, node),
         "cuda_graph_max_bs" => out.int(Field::CudaGraphMaxBatch, node),
-        "disable_cuda_graph" => {
-            if node.switch() == Some(true) {
-                out.flag(Field::EnforceEager, node)
-            } else {
-                true
-            }
-        }
+        "disable_cuda_graph" => out.set_if_on(Field::EnforceEager, true, node),
         "page_size" => out.int(Field::BlockSize, node),
-        "speculative_algorithm" | "speculative_algo" => {
-            if let Some(t) = node.text() {
-                out.set(Field::SpeculativeMethod, t.to_ascii_lowercase(), node.line);
-            }
-            true
-        }
+        "speculative_algorithm" | "speculative_algo" => super::speculative_method(out, node),
         "speculative_num_steps" => out.int(Field::SpeculativeSteps, node),
         "speculative_eagle_topk" => out.int(Field::SpeculativeTopk, node),
         "speculative_num_draft_tokens" => out.int(Field::SpeculativeTokens, node),
@@ -80,60 +69,16 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "enable_mixed_chunk" => out.flag(Field::ChunkedPrefill, node),
         "hicache_size" => out.float(Field::KvHostGb, node),
         "ep_num_redundant_experts" => out.int(Field::RedundantExperts, node),
-        "nnodes" => {
-            if let Some(n) = node.int().filter(|n| *n > 1) {
-                out.fields.set_implied(Field::Nodes, n, node.line);
-            }
-            true
-        }
-        "disaggregation_mode" => {
-            if let Some(t) = node.text().filter(|t| t == "prefill" || t == "decode") {
-                out.set(Field::Role, t, node.line);
-            }
-            true
-        }
-        "device" => {
-            if let Some(t) = node.text().filter(|t| !matches!(t.as_str(), "auto" | "cuda")) {
-                out.set(Field::Accelerator, t, node.line);
-            }
-            true
-        }
+        "nnodes" => super::server_nodes(out, node),
+        "disaggregation_mode" => super::worker_role(out, node),
+        "device" => super::device(out, node),
         "cpu_offload_gb" => out.float(Field::CpuOffloadGb, node),
-        "enable_torch_compile"
-        | "attention_backend"
-        | "moe_runner_backend"
-        | "deepep_mode"
-        | "load_balance_method"
-        | "prefill_round_robin_balance"
-        | "dist_init_addr"
-        | "node_rank"
-        | "num_continuous_decode_steps"
-        | "stream_interval"
-        | "watchdog_timeout"
-        | "schedule_policy"
-        | "schedule_conservativeness"
-        | "enable_eplb"
-        | "moe_dense_tp_size"
-        | "nsa_prefill_backend"
-        | "nsa_decode_backend"
-        | "enable_symm_mem"
-        | "fp4_gemm_backend"
-        | "enable_dp_lm_head"
-        | "enable_hierarchical_cache"
-        | "enable_hicache"
-        | "enable_p2p_check"
-        | "enable_nan_detection"
-        | "enable_metrics"
-        | "enable_cache_report"
-        | "enable_custom_logit_processor"
-        | "enable_memory_saver"
-        | "enable_multimodal"
-        | "enable_tokenizer_batch_encode"
-        | "enable_flashinfer_mla"
-        | "cuda_graph_bs"
-        | "mamba_ssm_dtype"
-        | "enable_flashinfer_allreduce_fusion" => true,
-        _ => key.starts_with("disaggregation_") || key.starts_with("mamba_") || super::is_irrelevant(key),
+        _ => {
+            super::lists(IGNORED, key)
+                || key.starts_with("disaggregation_")
+                || key.starts_with("mamba_")
+                || super::is_irrelevant(key)
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::import::Field;
 use crate::import::fields::ReadFields;
-use crate::import::names;
 use crate::import::value::{Node, Value};
 
 /// Reads one flag or dotted key. Returns false if it is not recognized.
@@ -19,12 +18,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             }
             super::model(out, node)
         }
-        "served_model_name" => {
-            if let Some(t) = node.text() {
-                out.served = Some((t, node.line));
-            }
-            true
-        }
+        "served_model_name" => super::served_name(out, node),
         "tensor_parallel_size" | "tp_size" | "tp" | "tensor_parallelism" => out.int(Field::Tp, node),
         "pipeline_parallel_size" | "pp_size" | "pp" | "pipeline_parallelism" => out.int(Field::Pp, node),
         "moe_expert_parallel_size" | "ep_size" | "ep" | "expert_parallel_size" => out.int(Field::Ep, node),
@@ -47,12 +41,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         "kv_cache_config.tokens_per_block" => out.int(Field::BlockSize, node),
         "cuda_graph_config" => node.value != Value::Null || out.set(Field::EnforceEager, true, node.line),
         "cuda_graph_config.max_batch_size" => out.int(Field::CudaGraphMaxBatch, node),
-        "quantization" | "quant_algo" | "quant_config.quant_algo" | "precision" => {
-            if let Some(w) = node.text().as_deref().and_then(names::weights) {
-                out.set(Field::WeightsPrecision, w, node.line);
-            }
-            true
-        }
+        "quantization" | "quant_algo" | "quant_config.quant_algo" | "precision" => super::weights(out, node),
         "disable_overlap_scheduler" => out.set_negated(Field::AsyncScheduling, node),
         "max_beam_width" => out.int(Field::Beams, node),
         "scheduler_config.capacity_scheduler_policy" => match node.text().as_deref() {
@@ -67,29 +56,16 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             true
         }
         "moe_config.load_balancer.num_slots" => out.int(Field::ExpertSlots, node),
-        "speculative_config.decoding_type" => {
-            if let Some(t) = node.text() {
-                out.set(Field::SpeculativeMethod, t.to_ascii_lowercase(), node.line);
-            }
-            true
-        }
+        "speculative_config.decoding_type" => super::speculative_method(out, node),
         "speculative_config.max_draft_len" | "speculative_config.num_nextn_predict_layers" => {
             out.int(Field::SpeculativeTokens, node)
         }
         "speculative_config.speculative_model_dir" | "speculative_config.speculative_model" => {
             out.text(Field::SpeculativeModel, node)
         }
-        "disaggregation_mode" => {
-            if let Some(t) = node.text().filter(|t| t == "prefill" || t == "decode") {
-                out.set(Field::Role, t, node.line);
-            }
-            true
-        }
+        "disaggregation_mode" => super::worker_role(out, node),
         "extra_llm_api_options" | "extra_engine_args" | "config" | "extra_llm_api_options_file" => {
-            if let Some(t) = node.shown() {
-                out.references.push((t, node.line));
-            }
-            true
+            super::reference(out, node)
         }
         "backend"
         | "print_iter_log"

@@ -29,6 +29,15 @@ const LONG: &[&str] = &[
     "async_scheduling",
 ];
 
+/// Settings that are known and change nothing that is read.
+const IGNORED: &str = "
+max_lora_rank max_loras enable_lora compilation_config cc max_cudagraph_capture_size cuda_graph_sizes
+attention_backend stream_interval distributed_executor_backend enable_eplb data_parallel_hybrid_lb
+disable_custom_all_reduce enable_reasoning config max_seq_len_to_capture num_scheduler_steps generation_config
+limit_mm_per_prompt hf_overrides data_parallel_address data_parallel_start_rank headless data_parallel_rpc_port
+safetensors_load_strategy attention_config uvicorn_log_level
+";
+
 /// Reads one flag or key. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     // Negations: `--no-x`, `no-x: true`, and `no-x: false`, which enables `x`.
@@ -38,12 +47,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     }
     match key {
         "model" | "model_tag" | "model_id" | "model_name" => super::model(out, node),
-        "served_model_name" => {
-            if let Some(t) = node.text() {
-                out.served = Some((t, node.line));
-            }
-            true
-        }
+        "served_model_name" => super::served_name(out, node),
         "tensor_parallel_size" | "tp" | "tp_size" => out.int(Field::Tp, node),
         "pipeline_parallel_size" | "pp" | "pp_size" => out.int(Field::Pp, node),
         "data_parallel_size" | "dp" | "dp_size" => out.int(Field::Dp, node),
@@ -73,18 +77,11 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         }
         "enable_prefix_caching" => out.flag(Field::PrefixCaching, node),
         "enable_chunked_prefill" => out.flag(Field::ChunkedPrefill, node),
-        "enforce_eager" => {
-            // False is the engine's default, so it is not recorded.
-            if node.switch() == Some(true) { out.flag(Field::EnforceEager, node) } else { true }
-        }
+        // False is the engine's default, so it is not recorded.
+        "enforce_eager" => out.set_if_on(Field::EnforceEager, true, node),
         "async_scheduling" => out.flag(Field::AsyncScheduling, node),
         "block_size" => out.int(Field::BlockSize, node),
-        "nnodes" => {
-            if let Some(n) = node.int().filter(|n| *n > 1) {
-                out.fields.set_implied(Field::Nodes, n, node.line);
-            }
-            true
-        }
+        "nnodes" => super::server_nodes(out, node),
         "swap_space" => out.float(Field::SwapSpaceGb, node),
         "cpu_offload_gb" => out.float(Field::CpuOffloadGb, node),
         "long_prefill_token_threshold" => out.int(Field::LongPrefillTokenThreshold, node),
@@ -111,12 +108,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
         }
         "speculative_model" => out.text(Field::SpeculativeModel, node),
         "num_speculative_tokens" => out.int(Field::SpeculativeTokens, node),
-        "device" => {
-            if let Some(t) = node.text().filter(|t| !matches!(t.as_str(), "auto" | "cuda")) {
-                out.set(Field::Accelerator, t, node.line);
-            }
-            true
-        }
+        "device" => super::device(out, node),
         "kv_transfer_config" => {
             let kv = object(node).and_then(|o| o.get("kv_role").and_then(Node::text));
             if let Some(r) = kv.as_deref().and_then(super::roles::role) {
@@ -130,33 +122,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
             out.fields.set_implied(Field::Role, role, node.line);
             true
         }
-        "max_lora_rank"
-        | "max_loras"
-        | "enable_lora"
-        | "compilation_config"
-        | "cc"
-        | "max_cudagraph_capture_size"
-        | "cuda_graph_sizes"
-        | "attention_backend"
-        | "stream_interval"
-        | "distributed_executor_backend"
-        | "enable_eplb"
-        | "data_parallel_hybrid_lb"
-        | "disable_custom_all_reduce"
-        | "enable_reasoning"
-        | "config"
-        | "max_seq_len_to_capture"
-        | "num_scheduler_steps"
-        | "generation_config"
-        | "limit_mm_per_prompt"
-        | "hf_overrides"
-        | "data_parallel_address"
-        | "data_parallel_start_rank"
-        | "headless"
-        | "data_parallel_rpc_port"
-        | "safetensors_load_strategy"
-        | "attention_config"
-        | "uvicorn_log_level" => true,
+        _ if super::lists(IGNORED, key) => true,
         _ => {
             let mut hits = LONG.iter().filter(|l| key.len() >= 7 && l.starts_with(key));
             match (hits.next(), hits.next()) {
