@@ -26,56 +26,7 @@ impl Shell<'_> {
         match name {
             ":" | "true" => {}
             "false" => self.status = Some(false),
-            "export" | "readonly" | "declare" | "typeset" | "local" => {
-                let assoc = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('A'));
-                let array = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('a'));
-                let refers = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('n'));
-                let exports = name == "export" || args.iter().any(|a| a.as_str() == "-x");
-                if name == "export" && refers {
-                    return Some(Flow::Next);
-                }
-                if refers {
-                    for a in assigns {
-                        if let AssignValue::Word(w) = &a.value {
-                            let other = self.text(w).as_str().to_owned();
-                            // A name that refers to itself would be followed forever.
-                            if other != a.name && !self.references.contains_key(&other) {
-                                self.references.insert(a.name.clone(), other);
-                            }
-                        }
-                    }
-                    return Some(Flow::Next);
-                }
-                for a in args.iter().filter(|a| !a.as_str().starts_with('-')) {
-                    // `export "$KEY=$VALUE"` is a word, not an assignment.
-                    match a.as_str().split_once('=') {
-                        Some((k, _)) if !k.is_empty() => {
-                            let value = a.slice(k.len() + 1, a.len());
-                            if exports {
-                                self.export(k);
-                            }
-                            self.set(k, value);
-                        }
-                        _ if assoc => {
-                            self.vars.insert(a.as_str().to_owned(), Var::Assoc(Vec::new()));
-                        }
-                        _ if array => {
-                            self.vars.entry(a.as_str().to_owned()).or_insert_with(|| Var::Array(Vec::new()));
-                        }
-                        _ if exports => self.export(a.as_str()),
-                        _ => {}
-                    }
-                }
-                for a in assigns {
-                    if assoc && !matches!(self.vars.get(&a.name), Some(Var::Assoc(_))) {
-                        self.vars.insert(a.name.clone(), Var::Assoc(Vec::new()));
-                    }
-                    self.assign(a);
-                    if exports {
-                        self.export(&a.name);
-                    }
-                }
-            }
+            "export" | "readonly" | "declare" | "typeset" | "local" => self.declare(name, args, assigns),
             "unset" => args.iter().for_each(|a| {
                 self.vars.remove(a.as_str());
             }),
@@ -111,31 +62,35 @@ impl Shell<'_> {
                     self.set_lines(n.as_str(), &t);
                 }
             }
-            "echo" => {
-                let rest = args.iter().skip_while(|a| matches!(a.as_str(), "-n" | "-e" | "-ne" | "-en" | "-E"));
-                let mut out = Text::new("", self.line);
-                for (i, a) in rest.enumerate() {
-                    if i > 0 {
-                        out.push(" ", a.line());
-                    }
-                    out.append(a);
-                }
-                out.push("\n", self.line);
-                self.emit(&out, target);
-            }
             "printf" if arg(0) == "-v" => {
                 let out = printf(args.get(2..).unwrap_or(&[]), self.line);
                 self.set(arg(1), out);
             }
-            "printf" => {
-                let out = printf(args, self.line);
-                self.emit(&out, target);
-            }
-            "envsubst" => {
-                let out = self.envsubst(&self.stdin.clone()?);
-                self.emit(&out, target);
-            }
             "cat" | "tee" => return self.cat(name, args, target),
+            "echo" | "printf" | "envsubst" | "seq" | "expr" | "basename" | "dirname" | "getopt" | "tr" | "cut"
+            | "head" | "wc" => {
+                let out = self.output(name, args)?;
+                self.emit(&out, target);
+            }
+            "sleep" | "wait" | "trap" | "cd" | "pushd" | "popd" | "mkdir" | "rm" | "chmod" | "ulimit" | "shopt"
+            | "umask" => {}
+            _ => return None,
+        }
+        Some(Flow::Next)
+    }
+
+    /// What a program prints whose output follows from its arguments and its input. Returns `None` if it does not.
+    fn output(&mut self, name: &str, args: &[Text]) -> Option<Text> {
+        let arg = |i: usize| args.get(i).map_or("", Text::as_str);
+        Some(match name {
+            "echo" => {
+                let shown = args.iter().skip_while(|a| matches!(a.as_str(), "-n" | "-e" | "-ne" | "-en" | "-E"));
+                let mut out = self.joined(shown);
+                out.push("\n", self.line);
+                out
+            }
+            "printf" => printf(args, self.line),
+            "envsubst" => self.envsubst(&self.stdin.clone()?),
             "seq" => {
                 let nums: Vec<i64> = args.iter().filter_map(|a| parse_int(a.as_str())).collect();
                 let (from, step, to) = match *nums.as_slice() {
@@ -150,8 +105,7 @@ impl Shell<'_> {
                     .take_while(|n| *n <= to)
                     .map(|n| n.to_string())
                     .collect();
-                let out = Text::new(&format!("{}\n", items.join(sep)), self.line);
-                self.emit(&out, target);
+                Text::new(&format!("{}\n", items.join(sep)), self.line)
             }
             "expr" => {
                 let words: Vec<&str> = args.iter().map(Text::as_str).collect();
@@ -160,16 +114,14 @@ impl Shell<'_> {
                 if sum.is_empty() || !sum.chars().all(|c| c.is_ascii_digit() || " +-*/%()".contains(c)) {
                     return None;
                 }
-                let out = Text::new(&format!("{}\n", num_text(&arith::eval(&sum, self))), self.line);
-                self.emit(&out, target);
+                Text::new(&format!("{}\n", num_text(&arith::eval(&sum, self))), self.line)
             }
             "basename" | "dirname" => {
                 let path = arg(0).trim_end_matches('/');
                 let cut = path.rsplit_once('/');
                 let part = if name == "basename" { cut.map_or(path, |c| c.1) } else { cut.map_or(".", |c| c.0) };
                 let part = part.strip_suffix(arg(1)).filter(|_| !arg(1).is_empty()).unwrap_or(part);
-                let out = Text::new(&format!("{part}\n"), self.line);
-                self.emit(&out, target);
+                Text::new(&format!("{part}\n"), self.line)
             }
             "getopt" => {
                 let rest =
@@ -180,33 +132,85 @@ impl Shell<'_> {
                     out.append(a);
                 }
                 out.push(" --\n", self.line);
-                self.emit(&out, target);
+                out
             }
             "tr" | "cut" | "head" | "wc" => {
                 let stdin = self.stdin.clone()?;
                 match self.without_unset_variables(stdin.as_str()).and_then(|s| filter(name, args, &s)) {
-                    Some(s) => self.emit(&Text::new(&s, stdin.line()), target),
-                    None => {
-                        let t = Text::new(&unknown::opaque("filter"), self.line);
-                        self.emit(&t, target);
+                    Some(s) => Text::new(&s, stdin.line()),
+                    None => Text::new(&unknown::opaque("filter"), self.line),
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Joins texts with spaces.
+    fn joined<'t>(&self, texts: impl Iterator<Item = &'t Text>) -> Text {
+        let mut all = Text::new("", self.line);
+        for (i, text) in texts.enumerate() {
+            if i > 0 {
+                all.push(" ", text.line());
+            }
+            all.append(text);
+        }
+        all
+    }
+
+    /// Declares, sets or exports variables.
+    fn declare(&mut self, name: &str, args: &[Text], assigns: &[&Assign]) {
+        let assoc = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('A'));
+        let array = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('a'));
+        let refers = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('n'));
+        let exports = name == "export" || args.iter().any(|a| a.as_str() == "-x");
+        if name == "export" && refers {
+            return;
+        }
+        if refers {
+            for a in assigns {
+                if let AssignValue::Word(w) = &a.value {
+                    let other = self.text(w).as_str().to_owned();
+                    // A name that refers to itself would be followed forever.
+                    if other != a.name && !self.references.contains_key(&other) {
+                        self.references.insert(a.name.clone(), other);
                     }
                 }
             }
-            "sleep" | "wait" | "trap" | "cd" | "pushd" | "popd" | "mkdir" | "rm" | "chmod" | "ulimit" | "shopt"
-            | "umask" => {}
-            _ => return None,
+            return;
         }
-        Some(Flow::Next)
+        for a in args.iter().filter(|a| !a.as_str().starts_with('-')) {
+            // `export "$KEY=$VALUE"` is a word, not an assignment.
+            match a.as_str().split_once('=') {
+                Some((k, _)) if !k.is_empty() => {
+                    let value = a.slice(k.len() + 1, a.len());
+                    if exports {
+                        self.export(k);
+                    }
+                    self.set(k, value);
+                }
+                _ if assoc => {
+                    self.vars.insert(a.as_str().to_owned(), Var::Assoc(Vec::new()));
+                }
+                _ if array => {
+                    self.vars.entry(a.as_str().to_owned()).or_insert_with(|| Var::Array(Vec::new()));
+                }
+                _ if exports => self.export(a.as_str()),
+                _ => {}
+            }
+        }
+        for a in assigns {
+            if assoc && !matches!(self.vars.get(&a.name), Some(Var::Assoc(_))) {
+                self.vars.insert(a.name.clone(), Var::Assoc(Vec::new()));
+            }
+            self.assign(a);
+            if exports {
+                self.export(&a.name);
+            }
+        }
     }
 
     fn eval(&mut self, args: &[Text]) -> Flow {
-        let mut script = Text::new("", self.line);
-        for (i, a) in args.iter().enumerate() {
-            if i > 0 {
-                script.push(" ", a.line());
-            }
-            script.append(a);
-        }
+        let script = self.joined(args.iter());
         if self.depth >= MAX_DEPTH {
             return Flow::Next;
         }
