@@ -22,6 +22,31 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
         gaps.push(MissingInput::new("seq_len", "not stated in the files; set it with --set prompt=TOKENS"));
     }
     lines.section(&["sequence"], length.into_iter().chain([line_with_comment("generate", 0, "")]).collect());
+    batch(context, notes, lines);
+    parallelism(facts, notes, lines);
+    sharding(facts, devices, lines);
+    let on_request = OnRequest::of(facts);
+    if facts.text(Field::Recompute).is_some() {
+        recomputation(context, notes, lines);
+    } else if on_request.recompute {
+        lines.push_string("recompute", "none", Some("no recomputation requested"));
+    } else if let Some(default) = facts.text(Field::RecomputeDefault) {
+        lines.push_string("recompute", default, Some("the default of the trainer"));
+    }
+    if let Some(layers) = facts.count(Field::MtpLayers) {
+        lines.push_scalar("mtp_layers", layers, facts.place(Field::MtpLayers).as_deref());
+    }
+    optimizer_and_offload(facts, lines);
+    post_training(facts, notes, lines);
+    adapter(facts, notes, lines);
+    precision(facts, lines);
+    tuning(facts, on_request, lines);
+    gaps
+}
+
+/// Micro-batch and global batch.
+fn batch(context: &Context<'_>, notes: &mut Vec<String>, lines: &mut YamlLines) {
+    let Context { facts, given, devices, .. } = *context;
     let mut batch = counts(facts, &[("micro", Field::MicroBatch), ("global", Field::GlobalBatch)]);
     // MaxText states the batch per device. If several devices share a replica, this is a fraction of the replica's
     // batch.
@@ -47,6 +72,15 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
         notes.push("the files state no global batch: one micro-batch per replica is assumed".to_owned());
     }
     lines.section(&["batch"], batch);
+}
+
+/// A line with a word as it is written.
+fn word(facts: &Facts, field: Field) -> Option<Line> {
+    facts.text(field).map(|word| line_from_field(facts, field.name(), field, yaml_text(word)))
+}
+
+/// Parallel sizes and the distribution of layers over stages.
+fn parallelism(facts: &Facts, notes: &mut Vec<String>, lines: &mut YamlLines) {
     let mut parallelism = counts(
         facts,
         &[
@@ -61,9 +95,7 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
             ("last_layers", Field::LastLayers),
         ],
     );
-    let word =
-        |field: Field| facts.text(field).map(|word| line_from_field(facts, field.name(), field, yaml_text(word)));
-    parallelism.extend(word(Field::CpCommType));
+    parallelism.extend(word(facts, Field::CpCommType));
     if parallelism.is_empty()
         && facts.text(Field::Framework).is_some_and(|tool| tool == "axolotl" || is_data_parallel(tool))
     {
@@ -78,6 +110,10 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
         parallelism.push(line_from_field(facts, "sp", Field::SequenceParallel, on));
     }
     lines.section(&["parallelism"], parallelism);
+}
+
+/// Sharding of the model states, and the number of ranks over which they are sharded.
+fn sharding(facts: &Facts, devices: Option<u64>, lines: &mut YamlLines) {
     // Without sharding flags, these tools shard nothing. NeMo's plain optimizers are not sharded either.
     let silent = match facts.text(Field::Framework) {
         Some("megatron-lm") => true,
@@ -112,17 +148,9 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
     {
         lines.push_scalar("shard", ranks / copies, facts.place(Field::OptimizerInstances).as_deref());
     }
-    let on_request = OnRequest::of(facts);
-    if facts.text(Field::Recompute).is_some() {
-        recomputation(context, notes, lines);
-    } else if on_request.recompute {
-        lines.push_string("recompute", "none", Some("no recomputation requested"));
-    } else if let Some(default) = facts.text(Field::RecomputeDefault) {
-        lines.push_string("recompute", default, Some("the default of the trainer"));
-    }
-    if let Some(layers) = facts.count(Field::MtpLayers) {
-        lines.push_scalar("mtp_layers", layers, facts.place(Field::MtpLayers).as_deref());
-    }
+}
+
+fn optimizer_and_offload(facts: &Facts, lines: &mut YamlLines) {
     if let Some(optimizer) = facts.text(Field::Optimizer).and_then(optimizer) {
         let narrow =
             matches!(facts.text(Field::OptimizerStates), Some("bf16" | "fp16")) && optimizer == Optimizer::Adam;
@@ -137,17 +165,25 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
     } else if offload(Field::OffloadOptimizer) {
         lines.push_string("cpu_offload", "optimizer", facts.place(Field::OffloadOptimizer).as_deref());
     }
-    post_training(facts, notes, lines);
-    let adapter = facts.text(Field::Adapter);
-    if adapter.is_some() {
-        lines.push_string("trained", "lora", facts.place(Field::Adapter).as_deref());
-        if let Some(rank) = facts.count(Field::LoraRank) {
-            lines.push_scalar("lora_rank", rank, facts.place(Field::LoraRank).as_deref());
-        }
-        if let Some(targets) = lora_targets(facts, notes) {
-            lines.push_string("lora_targets", targets.name(), facts.place(Field::LoraTargets).as_deref());
-        }
+}
+
+/// Low-rank adapters: their rank and the layers that have them.
+fn adapter(facts: &Facts, notes: &mut Vec<String>, lines: &mut YamlLines) {
+    if facts.text(Field::Adapter).is_none() {
+        return;
     }
+    lines.push_string("trained", "lora", facts.place(Field::Adapter).as_deref());
+    if let Some(rank) = facts.count(Field::LoraRank) {
+        lines.push_scalar("lora_rank", rank, facts.place(Field::LoraRank).as_deref());
+    }
+    if let Some(targets) = lora_targets(facts, notes) {
+        lines.push_string("lora_targets", targets.name(), facts.place(Field::LoraTargets).as_deref());
+    }
+}
+
+/// Formats of weights, matrix multiplications and gradients.
+fn precision(facts: &Facts, lines: &mut YamlLines) {
+    let adapter = facts.text(Field::Adapter);
     let format = training_format(facts).map(|format| (format, Field::Precision));
     let stored =
         facts.text(Field::WeightsPrecision).and_then(Format::named).map(|format| (format, Field::WeightsPrecision));
@@ -161,6 +197,10 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
     let gradients =
         facts.text(Field::GradientFormat).map(|word| line_from_field(facts, "gradients", Field::GradientFormat, word));
     lines.section(&["precision"], section.into_iter().flatten().chain(gradients).collect());
+}
+
+/// Overlap of communication, and kernels.
+fn tuning(facts: &Facts, on_request: OnRequest, lines: &mut YamlLines) {
     let is_off = |field: Field| match field {
         Field::OverlapData => on_request.overlap_data,
         Field::OverlapTensor => on_request.overlap_tensor,
@@ -171,9 +211,10 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
         Some(on) => Some(line_from_field(facts, field.name(), field, on)),
         None => is_off(field).then(|| line_with_comment(field.name(), false, "not requested")),
     });
-    let kernels = [Field::AttentionKernel, Field::GraphCapture, Field::MoeCapacity].into_iter().filter_map(word);
+    let kernels = [Field::AttentionKernel, Field::GraphCapture, Field::MoeCapacity]
+        .into_iter()
+        .filter_map(|field| word(facts, field));
     lines.section(&["runtime_tuning"], overlap.chain(kernels).chain(dispatcher(facts)).collect());
-    gaps
 }
 
 /// The step of reinforcement learning that the optimizer steps are part of.
