@@ -1,12 +1,12 @@
 //! Megatron-Bridge: a recipe for the model, with overrides.
 
-use atlas_core::plan::{Format, MoeDispatcher, Sharding};
+use atlas_core::plan::{Format, MoeDispatcher, Optimizer, Sharding};
 
 use super::megatron::EXPRESSED;
 use super::recomputation::{Recomputation, recomputation};
 use super::{Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
-use crate::launch::job::Job;
+use crate::launch::job::{Job, Training};
 use crate::launch::words::{Arguments, Word};
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
@@ -54,25 +54,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         .assign("train.train_iters", t.steps)
         .push_unchecked([format!("model.seq_length={}", t.sequence).into()])
         .push_unchecked([format!("dataset.seq_length={}", t.sequence).into()]);
-    a.comment("precision").assign("model.bf16", "true");
-    match t.format {
-        Format::Bf16 => {}
-        Format::Fp8 => drop(a.assign("model.fp8", "hybrid")),
-        Format::Mxfp8 => drop(a.assign("model.fp8", "e4m3").assign("model.fp8_recipe", "mxfp8")),
-        Format::Fp4 => drop(a.assign("model.fp4", "e2m1").assign("model.fp4_recipe", "nvfp4")),
-        other => draft.reject(
-            "precision",
-            format!("launch files for Megatron-Bridge do not support training in {}", other.name()),
-        ),
-    }
-    match t.optimizer {
-        atlas_core::plan::Optimizer::Adam => drop(a.assign("optimizer.optimizer", "adam")),
-        atlas_core::plan::Optimizer::Sgd => drop(a.assign("optimizer.optimizer", "sgd")),
-        other => draft.reject(
-            "optimizer",
-            format!("launch files for Megatron-Bridge do not support the {} optimizer", other.name()),
-        ),
-    }
+    precision_and_optimizer(t, &mut a, &mut draft);
     a.comment("recomputation");
     match recomputation(job, t, &mut draft) {
         Recomputation::Nothing => drop(a.assign("model.recompute_granularity", "null")),
@@ -88,6 +70,38 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Recomputation::Layers(Some(_)) => draft
             .reject("recompute_layers", "launch files for Megatron-Bridge do not support recomputing only some layers"),
     }
+    overlap(job, t, &mut a);
+    draft.arguments = a;
+    draft.exports.push(("CUDA_DEVICE_MAX_CONNECTIONS", "1".into()));
+    draft.notes.push("data, learning rate and all other settings that are not planned come from the recipe".to_owned());
+    Ok(draft)
+}
+
+fn precision_and_optimizer(t: &Training, a: &mut Arguments, draft: &mut Draft) {
+    a.comment("precision").assign("model.bf16", "true");
+    match t.format {
+        Format::Bf16 => {}
+        Format::Fp8 => drop(a.assign("model.fp8", "hybrid")),
+        Format::Mxfp8 => drop(a.assign("model.fp8", "e4m3").assign("model.fp8_recipe", "mxfp8")),
+        Format::Fp4 => drop(a.assign("model.fp4", "e2m1").assign("model.fp4_recipe", "nvfp4")),
+        other => draft.reject(
+            "precision",
+            format!("launch files for Megatron-Bridge do not support training in {}", other.name()),
+        ),
+    }
+    match t.optimizer {
+        Optimizer::Adam => drop(a.assign("optimizer.optimizer", "adam")),
+        Optimizer::Sgd => drop(a.assign("optimizer.optimizer", "sgd")),
+        other => draft.reject(
+            "optimizer",
+            format!("launch files for Megatron-Bridge do not support the {} optimizer", other.name()),
+        ),
+    }
+}
+
+/// Overlap of communication, and the dispatch of tokens to experts.
+fn overlap(job: &Job<'_>, t: &Training, a: &mut Arguments) {
+    let software = job.scenario.training_software(&job.scenario.base);
     a.comment("overlap")
         .assign("comm_overlap.tp_comm_overlap", word(t.tp > 1 && t.sequence_parallel && software.overlap_tensor));
     if t.vpp > 1 {
@@ -108,10 +122,6 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
             ),
         }
     }
-    draft.arguments = a;
-    draft.exports.push(("CUDA_DEVICE_MAX_CONNECTIONS", "1".into()));
-    draft.notes.push("data, learning rate and all other settings that are not planned come from the recipe".to_owned());
-    Ok(draft)
 }
 
 fn word(on: bool) -> &'static str {

@@ -33,7 +33,6 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         let reason = "Dynamo requires prefill and decode workers: set serving.pools or prefill_accelerators";
         return Err(Unsupported::new("pools", reason));
     };
-    let repository = job.repository()?.to_owned();
     let mut services = Map::new();
     let image = draft.image.clone();
     services.insert(
@@ -55,41 +54,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
             ..*s
         };
         let devices = worker.devices();
-        let mut a = Arguments::default();
-        match backend {
-            "vllm" => {
-                a.put("--model", repository.as_str());
-                a.put("--tensor-parallel-size", worker.tp).put("--pipeline-parallel-size", worker.pp);
-                if worker.attention_dp > 1 {
-                    a.put("--data-parallel-size", worker.attention_dp);
-                }
-                vllm::engine(job, &worker, &mut a, &mut draft);
-                a.push_unchecked([format!("--is-{role}-worker").into()]);
-            }
-            "sglang" => {
-                a.put("--model-path", repository.as_str());
-                sglang::engine(job, &worker, &mut a, &mut draft);
-                a.put("--disaggregation-mode", role);
-            }
-            _ => {
-                a.push_unchecked(["--model-path".into(), repository.as_str().into()]);
-                a.put("--tensor_parallel_size", worker.tp * worker.attention_dp);
-                a.put("--pipeline_parallel_size", worker.pp);
-                if worker.ep > 1 {
-                    a.put("--moe_expert_parallel_size", worker.ep);
-                }
-                a.put("--max_seq_len", worker.length());
-                a.put_optional("--max_batch_size", worker.max_num_seqs)
-                    .put_optional("--max_num_tokens", worker.max_num_batched_tokens);
-                if !trtllm::extra_options(job, &worker, &mut draft).is_empty() {
-                    draft.reject(
-                        "software",
-                        "launch files for Dynamo do not support settings of TensorRT-LLM's configuration file",
-                    );
-                }
-                a.push_unchecked(["--disaggregation-mode".into(), role.into()]);
-            }
-        }
+        let a = worker_arguments(job, backend, role, &worker, &mut draft)?;
         let nodes = devices.div_ceil(job.per_node);
         let limit = devices.min(job.per_node).to_string();
         let words: Vec<String> =
@@ -130,4 +95,51 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.manifest = Some(text);
     serving::set_servers(job, s, serving::servers(job, s, false), &mut draft);
     Ok(draft)
+}
+
+/// The arguments of a worker with the role `prefill` or `decode`.
+fn worker_arguments(
+    job: &Job<'_>,
+    backend: &str,
+    role: &str,
+    worker: &Serving,
+    draft: &mut Draft,
+) -> Result<Arguments, Unsupported> {
+    let repository = job.repository()?;
+    let mut a = Arguments::default();
+    match backend {
+        "vllm" => {
+            a.put("--model", repository);
+            a.put("--tensor-parallel-size", worker.tp).put("--pipeline-parallel-size", worker.pp);
+            if worker.attention_dp > 1 {
+                a.put("--data-parallel-size", worker.attention_dp);
+            }
+            vllm::engine(job, worker, &mut a, draft);
+            a.push_unchecked([format!("--is-{role}-worker").into()]);
+        }
+        "sglang" => {
+            a.put("--model-path", repository);
+            sglang::engine(job, worker, &mut a, draft);
+            a.put("--disaggregation-mode", role);
+        }
+        _ => {
+            a.push_unchecked(["--model-path".into(), repository.into()]);
+            a.put("--tensor_parallel_size", worker.tp * worker.attention_dp);
+            a.put("--pipeline_parallel_size", worker.pp);
+            if worker.ep > 1 {
+                a.put("--moe_expert_parallel_size", worker.ep);
+            }
+            a.put("--max_seq_len", worker.length());
+            a.put_optional("--max_batch_size", worker.max_num_seqs)
+                .put_optional("--max_num_tokens", worker.max_num_batched_tokens);
+            if !trtllm::extra_options(job, worker, draft).is_empty() {
+                draft.reject(
+                    "software",
+                    "launch files for Dynamo do not support settings of TensorRT-LLM's configuration file",
+                );
+            }
+            a.push_unchecked(["--disaggregation-mode".into(), role.into()]);
+        }
+    }
+    Ok(a)
 }

@@ -5,7 +5,7 @@ use atlas_plan::knob::Knob;
 
 use super::{Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
-use crate::launch::job::{Job, count};
+use crate::launch::job::{Job, Training, count};
 use crate::launch::words::{Arguments, Word};
 
 const EXPRESSED: [Knob; 11] = [
@@ -25,7 +25,7 @@ const EXPRESSED: [Knob; 11] = [
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
     let model = job.model_name_in("maxtext")?;
-    let tpu = job.vendor == "Google";
+    let tpu = is_tpu(job);
     let image = match job.vendor.as_str() {
         "Google" => "us-docker.pkg.dev/cloud-tpu-images/jax-ai-image/tpu:latest",
         "AMD" => "rocm/jax-training:latest",
@@ -63,6 +63,24 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     a.assign("gradient_accumulation_steps", t.accumulation())
         .assign("max_target_length", t.sequence)
         .assign("steps", t.steps);
+    mesh(job, t, &mut a, &mut draft);
+    precision_and_states(job, t, &mut a, &mut draft);
+    a.comment("not planned: data and output directory")
+        .push_unchecked(["dataset_type=synthetic".into()])
+        .push_unchecked([format!("run_name={}", job.name).into()])
+        .push_unchecked(["base_output_directory=./output".into()])
+        .push_unchecked(["enable_checkpointing=false".into()]);
+    draft.arguments = a;
+    Ok(draft)
+}
+
+fn is_tpu(job: &Job<'_>) -> bool {
+    job.vendor == "Google"
+}
+
+/// The parallel sizes within a slice or node, and between them.
+fn mesh(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
+    let tpu = is_tpu(job);
     // A slice of TPUs is one torus over all of its hosts.
     let devices = job.nodes * job.per_node;
     let slice = job.scenario.machine.filter(|_| tpu).map_or(job.per_node, |machine| count(machine.domain)).min(devices);
@@ -76,7 +94,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         draft.reject("tp", reason);
     }
     let replicas_inside = (slice / inner.max(1)).min(t.dp).max(1);
-    if t.dp % replicas_inside != 0 || replicas_inside * inner != slice && devices > slice {
+    if !t.dp.is_multiple_of(replicas_inside) || replicas_inside * inner != slice && devices > slice {
         draft.reject("dp", format!("the replicas cannot be distributed evenly over the {parts}"));
     }
     let outside = t.dp / replicas_inside;
@@ -92,7 +110,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
             ((1, 1), (1, 1))
         }
     };
-    if t.ep > 1 && (t.sharding != Sharding::Zero3 || replicas_inside % t.ep != 0) {
+    if t.ep > 1 && (t.sharding != Sharding::Zero3 || !replicas_inside.is_multiple_of(t.ep)) {
         let reason = format!("launch files for MaxText require zero3 and expert groups that evenly divide a {part}");
         draft.reject("ep", reason);
     }
@@ -108,6 +126,10 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     a.assign("dcn_data_parallelism", data.1)
         .assign("dcn_fsdp_parallelism", fsdp.1)
         .assign("dcn_pipeline_parallelism", t.pp / inner_stages.max(1));
+}
+
+/// Formats, recomputation, optimizer and offloading.
+fn precision_and_states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
     a.comment("precision and recomputation").assign("dtype", "bfloat16");
     match t.format {
         Format::Bf16 => {}
@@ -135,11 +157,4 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         }
         Some(CpuOffload::None) | None => {}
     }
-    a.comment("not planned: data and output directory")
-        .push_unchecked(["dataset_type=synthetic".into()])
-        .push_unchecked([format!("run_name={}", job.name).into()])
-        .push_unchecked(["base_output_directory=./output".into()])
-        .push_unchecked(["enable_checkpointing=false".into()]);
-    draft.arguments = a;
-    Ok(draft)
 }

@@ -40,7 +40,6 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
 }
 
 fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
-    let m = job.transformer;
     let software = job.scenario.training_software(&job.scenario.base);
     let mut k = Keys::default();
     k.put_unchecked("name", job.name.as_str());
@@ -66,6 +65,34 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         k.put("model.expert_model_parallel_size", t.ep);
     }
     k.put("model.sequence_parallel", t.sequence_parallel).put("model.encoder_seq_length", t.sequence);
+    architecture(job, t, &mut k);
+    recomputation(t, &mut k, draft);
+    if t.format == Format::Fp8 {
+        k.put("model.fp8", true).put("model.fp8_hybrid", true);
+    }
+    k.put("model.megatron_amp_O2", true);
+    k.put("model.ub_tp_comm_overlap", t.tp > 1 && t.sequence_parallel && software.overlap_tensor);
+    if t.vpp > 1 {
+        k.put("model.overlap_p2p_comm", software.overlap_pipeline);
+    }
+    if t.ep > 1 && job.scenario.base.plan.overlap == Some(false) {
+        draft.reject("overlap", "NeMo has no setting for the overlap of expert parallelism");
+    }
+    optimizer_and_gradients(job, t, &mut k, draft);
+    k.put_unchecked("model.optim.lr", 1e-5)
+        .put_unchecked("model.override_vocab_size", job.transformer.vocab_size.map_or(1, count))
+        .put_unchecked("model.tokenizer.library", "megatron")
+        .put_unchecked("model.tokenizer.type", "GPT2BPETokenizer")
+        .put_unchecked("model.data.data_impl", "mock")
+        .put_unchecked("model.data.data_prefix", Vec::<String>::new())
+        .put_unchecked("model.data.splits_string", "98,1,1")
+        .put("model.data.seq_length", t.sequence);
+    k
+}
+
+/// Sizes of the model.
+fn architecture(job: &Job<'_>, t: &Training, k: &mut Keys) {
+    let m = job.transformer;
     k.put_unchecked("model.max_position_embeddings", t.sequence)
         .put_unchecked("model.num_layers", count(m.n_layers))
         .put_unchecked("model.hidden_size", count(m.hidden_size))
@@ -84,6 +111,9 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         k.put_unchecked("model.num_moe_experts", count(experts.count))
             .put_unchecked("model.moe_router_topk", count(experts.per_token));
     }
+}
+
+fn recomputation(t: &Training, k: &mut Keys, draft: &mut Draft) {
     // Selective recomputation of NeMo frees only the scores of unfused attention.
     let (recompute, layers) = match (t.recompute, t.layers_instead) {
         (Recompute::Selective, Some(layers)) => {
@@ -110,18 +140,11 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
             k.put("model.activations_checkpoint_granularity", serde_json::Value::Null);
         }
     }
-    if t.format == Format::Fp8 {
-        k.put("model.fp8", true).put("model.fp8_hybrid", true);
-    }
-    k.put("model.megatron_amp_O2", true);
-    k.put("model.ub_tp_comm_overlap", t.tp > 1 && t.sequence_parallel && software.overlap_tensor);
-    if t.vpp > 1 {
-        k.put("model.overlap_p2p_comm", software.overlap_pipeline);
-    }
+}
+
+fn optimizer_and_gradients(job: &Job<'_>, t: &Training, k: &mut Keys, draft: &mut Draft) {
     let plan = &job.scenario.base.plan;
-    if t.ep > 1 && plan.overlap == Some(false) {
-        draft.reject("overlap", "NeMo has no setting for the overlap of expert parallelism");
-    }
+    let software = job.scenario.training_software(&job.scenario.base);
     match (t.sharding, t.optimizer) {
         (Sharding::Zero1, Optimizer::Adam) => {
             k.put("model.optim.name", "distributed_fused_adam")
@@ -147,13 +170,4 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         Some(other) => draft.reject("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
         None => {}
     }
-    k.put_unchecked("model.optim.lr", 1e-5)
-        .put_unchecked("model.override_vocab_size", m.vocab_size.map_or(1, count))
-        .put_unchecked("model.tokenizer.library", "megatron")
-        .put_unchecked("model.tokenizer.type", "GPT2BPETokenizer")
-        .put_unchecked("model.data.data_impl", "mock")
-        .put_unchecked("model.data.data_prefix", Vec::<String>::new())
-        .put_unchecked("model.data.splits_string", "98,1,1")
-        .put("model.data.seq_length", t.sequence);
-    k
 }

@@ -5,7 +5,7 @@ use atlas_plan::knob::Knob;
 
 use super::{Config, Draft, Launcher, other_mode, pytorch_image};
 use crate::launch::Unsupported;
-use crate::launch::job::{Job, Training};
+use crate::launch::job::{Job, Training, count};
 use crate::launch::keys::Keys;
 use crate::launch::words::Arguments;
 
@@ -87,19 +87,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         ),
         Some(CpuOffload::None) | None => {}
     }
-    let (replicate, shard) = match (t.sharding, t.shard.filter(|shard| *shard < t.dp)) {
-        (Sharding::None, _) => (t.dp, 1),
-        (Sharding::Zero3 | Sharding::Zero2, None) => (1, t.dp),
-        (Sharding::Zero3 | Sharding::Zero2, Some(shard)) if t.dp.is_multiple_of(shard) => (t.dp / shard, shard),
-        (Sharding::Zero3 | Sharding::Zero2, Some(shard)) => {
-            draft.reject("shard", format!("{} replicas are not a multiple of the shard size {shard}", t.dp));
-            (1, t.dp)
-        }
-        (Sharding::Zero1, _) => {
-            draft.reject("sharding", "torchtitan does not support zero1; use none, zero2 or zero3");
-            (1, t.dp)
-        }
-    };
+    let (replicate, shard) = data_parallel(t, draft);
     k.put("parallelism.data_parallel_replicate_degree", replicate).put("parallelism.data_parallel_shard_degree", shard);
     if t.sharding == Sharding::Zero2 {
         k.put("parallelism.fsdp_reshard_after_forward", "never");
@@ -110,44 +98,9 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
     k.put("parallelism.tensor_parallel_degree", t.tp)
         .put("parallelism.enable_async_tensor_parallel", t.tp > 1 && software.overlap_tensor && software.compiled)
         .put("parallelism.pipeline_parallel_degree", t.pp);
-    if t.pp > 1 {
-        let schedule = match (plan.schedule.unwrap_or(PipelineSchedule::OneForwardOneBackward), t.vpp) {
-            (PipelineSchedule::OneForwardOneBackward, 1) => Some("1F1B"),
-            (PipelineSchedule::OneForwardOneBackward, _) => Some("Interleaved1F1B"),
-            (PipelineSchedule::AllForward, 1) => Some("GPipe"),
-            (PipelineSchedule::ZeroBubble, 2) => Some("InterleavedZeroBubble"),
-            _ => None,
-        };
-        match schedule {
-            Some(schedule) => drop(k.put("parallelism.pipeline_parallel_schedule", schedule)),
-            None => {
-                draft.reject("pp_schedule", format!("torchtitan does not support this schedule with vpp = {}", t.vpp));
-            }
-        }
-        k.put("parallelism.pipeline_parallel_microbatch_size", t.micro);
-        if t.vpp > 1 {
-            let layers = crate::launch::job::count(job.transformer.n_layers).div_ceil(t.pp * t.vpp);
-            k.put("parallelism.pipeline_parallel_layers_per_stage", layers);
-        }
-    }
+    pipeline(job, t, &mut k, draft);
     k.put("parallelism.context_parallel_degree", t.cp).put("parallelism.expert_parallel_degree", t.ep);
-    // `ParallelDims` asserts this; without expert parallelism, torchtitan splits experts over all tensor-parallel ranks.
-    let (whole, split) = (t.etp == 1, t.etp == t.tp);
-    if job.transformer.experts.is_some() && !(split || whole && t.ep > 1) {
-        let why = "torchtitan splits experts over tp ranks or, with expert parallelism, not at all";
-        draft.reject("etp", why);
-    } else if t.etp > 1 {
-        k.put("parallelism.expert_tensor_parallel_degree", t.etp);
-    }
-    if t.ep > 1 {
-        match job.scenario.moe_dispatcher(&job.scenario.base) {
-            MoeDispatcher::AllToAll => drop(k.put("parallelism.expert_parallel_comm_backend", "standard")),
-            MoeDispatcher::DeepEp => drop(k.put("parallelism.expert_parallel_comm_backend", "deepep")),
-            MoeDispatcher::HybridEp => {
-                draft.reject("moe_dispatcher", "launch files for torchtitan do not support hybridep");
-            }
-        }
-    }
+    experts(job, t, &mut k, draft);
     let mode = match t.recompute {
         Recompute::Full => "full",
         Recompute::Selective => "selective",
@@ -167,4 +120,67 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
     }
     k.put("checkpoint.enable", false);
     k
+}
+
+/// Number of copies of the model states, and number of ranks over which each is sharded.
+fn data_parallel(t: &Training, draft: &mut Draft) -> (u64, u64) {
+    match (t.sharding, t.shard.filter(|shard| *shard < t.dp)) {
+        (Sharding::None, _) => (t.dp, 1),
+        (Sharding::Zero3 | Sharding::Zero2, None) => (1, t.dp),
+        (Sharding::Zero3 | Sharding::Zero2, Some(shard)) if t.dp.is_multiple_of(shard) => (t.dp / shard, shard),
+        (Sharding::Zero3 | Sharding::Zero2, Some(shard)) => {
+            draft.reject("shard", format!("{} replicas are not a multiple of the shard size {shard}", t.dp));
+            (1, t.dp)
+        }
+        (Sharding::Zero1, _) => {
+            draft.reject("sharding", "torchtitan does not support zero1; use none, zero2 or zero3");
+            (1, t.dp)
+        }
+    }
+}
+
+/// Schedule and virtual stages of the pipeline.
+fn pipeline(job: &Job<'_>, t: &Training, k: &mut Keys, draft: &mut Draft) {
+    if t.pp <= 1 {
+        return;
+    }
+    let schedule = match (job.scenario.base.plan.schedule.unwrap_or(PipelineSchedule::OneForwardOneBackward), t.vpp) {
+        (PipelineSchedule::OneForwardOneBackward, 1) => Some("1F1B"),
+        (PipelineSchedule::OneForwardOneBackward, _) => Some("Interleaved1F1B"),
+        (PipelineSchedule::AllForward, 1) => Some("GPipe"),
+        (PipelineSchedule::ZeroBubble, 2) => Some("InterleavedZeroBubble"),
+        _ => None,
+    };
+    match schedule {
+        Some(schedule) => drop(k.put("parallelism.pipeline_parallel_schedule", schedule)),
+        None => {
+            draft.reject("pp_schedule", format!("torchtitan does not support this schedule with vpp = {}", t.vpp));
+        }
+    }
+    k.put("parallelism.pipeline_parallel_microbatch_size", t.micro);
+    if t.vpp > 1 {
+        let layers = count(job.transformer.n_layers).div_ceil(t.pp * t.vpp);
+        k.put("parallelism.pipeline_parallel_layers_per_stage", layers);
+    }
+}
+
+/// The distribution of experts, and the dispatch of tokens to them.
+fn experts(job: &Job<'_>, t: &Training, k: &mut Keys, draft: &mut Draft) {
+    // `ParallelDims` asserts this; without expert parallelism, torchtitan splits experts over all tensor-parallel ranks.
+    let (whole, split) = (t.etp == 1, t.etp == t.tp);
+    if job.transformer.experts.is_some() && !(split || whole && t.ep > 1) {
+        let why = "torchtitan splits experts over tp ranks or, with expert parallelism, not at all";
+        draft.reject("etp", why);
+    } else if t.etp > 1 {
+        k.put("parallelism.expert_tensor_parallel_degree", t.etp);
+    }
+    if t.ep > 1 {
+        match job.scenario.moe_dispatcher(&job.scenario.base) {
+            MoeDispatcher::AllToAll => drop(k.put("parallelism.expert_parallel_comm_backend", "standard")),
+            MoeDispatcher::DeepEp => drop(k.put("parallelism.expert_parallel_comm_backend", "deepep")),
+            MoeDispatcher::HybridEp => {
+                draft.reject("moe_dispatcher", "launch files for torchtitan do not support hybridep");
+            }
+        }
+    }
 }
