@@ -216,118 +216,29 @@ impl Reported<'_> {
 
     /// Describes how the engine computes a part, with its dependencies.
     fn cause(&self, part: TimePart) -> (&'static str, Vec<Term>) {
-        let plain = |how: &'static str, bearing: Vec<Term>| (how, bearing);
-        let with = |mut bearing: Vec<Term>, names: &[&'static str]| {
-            bearing.extend(self.constants(names));
-            bearing
-        };
-        let machine = self.whole.scenario.machine;
+        let Cause { how, knobs, constants } = cause(part);
+        let mut bearing: Vec<Term> = knobs.iter().map(|(name, knob)| self.knob(name, *knob)).collect();
+        let inputs = &self.whole.inputs;
+        let device = self.whole.scenario.machine.map(|machine| machine.device);
         let link = || {
-            let rate = machine.map_or(0.0, |machine| machine.device.link_bw);
-            self.whole.inputs.sheet("link", "scale-up bandwidth, one way", "B/s", rate, &["interconnect", "bw_GBps"])
+            let rate = device.map_or(0.0, |device| device.link_bw);
+            inputs.sheet("link", "scale-up bandwidth, one way", "B/s", rate, &["interconnect", "bw_GBps"])
         };
-        let network = || self.knob("network", Knob::NetworkGbps);
         match part {
-            TimePart::Gemm => plain("GEMMs, forward and backward", self.products()),
-            TimePart::Attention => plain(
-                "attention kernels, forward and backward",
-                with(
-                    vec![self.peak(Precision::Bf16)],
-                    &[
-                        "attention_fraction",
-                        "attention_first",
-                        "attention_head_half",
-                        "attention_backward",
-                        "kernel_gap",
-                    ],
-                ),
-            ),
+            TimePart::Gemm => bearing.extend(self.products()),
+            TimePart::Attention | TimePart::Images => bearing.push(self.peak(Precision::Bf16)),
             TimePart::Elementwise => {
-                let bw = machine.map_or(0.0, |machine| machine.device.mem_bw);
-                let bw = self.whole.inputs.sheet("bw", "memory bandwidth", "B/s", bw, &[]);
-                plain(
-                    "bytes of norms, residuals, activation functions and gradient sums / memory bandwidth",
-                    with(vec![bw], &["memory_fraction", "fused_traffic", "eager_traffic", "kernel_gap"]),
-                )
+                let rate = device.map_or(0.0, |device| device.mem_bw);
+                bearing.push(inputs.sheet("bw", "memory bandwidth", "B/s", rate, &[]));
             }
-            TimePart::Recompute => plain(
-                "forward passes recomputed in the backward pass",
-                vec![self.knob("recompute", Knob::Recompute), self.recomputed()],
-            ),
-            TimePart::Host => plain(
-                "kernel launches that the device waits for because the host is slower",
-                with(vec![self.knob("graphs", Knob::CudaGraphs)], &["issue", "routing_issue", "compiled_kernels"]),
-            ),
-            TimePart::TensorParallel => {
-                let bearing = vec![self.knob("tp", Knob::Tp), self.knob("sp", Knob::Sp), link()];
-                let names = [
-                    "tensor_exposed",
-                    "link_fraction",
-                    "pcie_fraction",
-                    "link_latency",
-                    "message_ramp",
-                    "in_switch_gain",
-                ];
-                plain("two collectives of the hidden state per layer and pass, minus overlap", with(bearing, &names))
-            }
-            TimePart::ContextParallel => plain(
-                "KV passed around the ring, minus overlap with attention",
-                with(vec![self.knob("cp", Knob::Cp), link()], &["link_fraction", "nic_fraction"]),
-            ),
-            TimePart::ExpertParallel => plain(
-                "dispatch and combine of routed tokens, minus overlap",
-                with(
-                    vec![self.knob("ep", Knob::Ep), self.knob("imbalance", Knob::ExpertImbalance), link(), network()],
-                    &["expert_exposed", "nic_fraction", "congestion"],
-                ),
-            ),
-            TimePart::PipelineTransfer => plain(
-                "activations sent between stages, minus overlap",
-                with(vec![self.knob("pp", Knob::Pp), self.knob("vpp", Knob::Vpp), network()], &["pipeline_exposed"]),
-            ),
-            TimePart::PipelineBubble => plain(
-                "time of a micro-batch through all stages, reduced by interleaving and the schedule",
-                vec![
-                    self.knob("pp", Knob::Pp),
-                    self.knob("vpp", Knob::Vpp),
-                    self.knob("schedule", Knob::PipelineSchedule),
-                    self.micro_batches(),
-                ],
-            ),
-            TimePart::DataParallel => plain(
-                "gradient reduction and weight all-gather, minus overlap with computation",
-                with(
-                    vec![
-                        self.knob("dp", Knob::Dp),
-                        self.knob("sharding", Knob::Sharding),
-                        self.knob("overlap", Knob::Overlap),
-                        network(),
-                    ],
-                    &["overlap_share", "overlap_slowdown", "nic_fraction", "congestion"],
-                ),
-            ),
-            TimePart::Optimizer => plain(
-                "optimizer states read and written once, and other costs of a step",
-                with(vec![self.knob("sharding", Knob::Sharding)], &["memory_fraction", "step_overhead"]),
-            ),
-            TimePart::Offload => plain(
-                "exposed host transfers and host optimizer updates",
-                vec![self.knob("cpu_offload", Knob::CpuOffload)],
-            ),
-            TimePart::Images => plain(
-                "passes of the vision encoder (backward if trained) on the first stage",
-                with(
-                    vec![
-                        self.knob("images", Knob::Images),
-                        self.knob("image_size", Knob::ImageSize),
-                        self.knob("freeze_vision", Knob::FreezeVision),
-                        self.peak(Precision::Bf16),
-                    ],
-                    &["attention_fraction", "memory_fraction", "kernel_gap"],
-                ),
-            ),
-            _ => plain("computed by the engine", Vec::new()),
+            TimePart::Recompute => bearing.push(self.recomputed()),
+            TimePart::TensorParallel | TimePart::ContextParallel => bearing.push(link()),
+            TimePart::ExpertParallel => bearing.extend([link(), self.knob("network", Knob::NetworkGbps)]),
+            TimePart::PipelineBubble => bearing.push(self.micro_batches()),
+            _ => {}
         }
+        bearing.extend(self.constants(constants));
+        (how, bearing)
     }
 
     /// Share of the layers that are fully recomputed.
@@ -383,5 +294,89 @@ impl Reported<'_> {
         let devices = product(devices.map(|(symbol, knob)| self.knob(symbol, knob)));
         let devices = Term::derived("A", "devices in use", "", devices);
         Term::stated(symbol, "", "", value, rate * flops / (devices * self.peak(self.input.fastest_format())))
+    }
+}
+
+/// What the engine computes a part from.
+struct Cause {
+    how: &'static str,
+    /// Knobs, each with its symbol.
+    knobs: &'static [(&'static str, Knob)],
+    /// Names of constants.
+    constants: &'static [&'static str],
+}
+
+/// How the engine computes a part, apart from terms that other terms derive.
+fn cause(part: TimePart) -> Cause {
+    let of = |how, knobs, constants| Cause { how, knobs, constants };
+    match part {
+        TimePart::Gemm => of("GEMMs, forward and backward", &[], &[]),
+        TimePart::Attention => of(
+            "attention kernels, forward and backward",
+            &[],
+            &["attention_fraction", "attention_first", "attention_head_half", "attention_backward", "kernel_gap"],
+        ),
+        TimePart::Elementwise => of(
+            "bytes of norms, residuals, activation functions and gradient sums / memory bandwidth",
+            &[],
+            &["memory_fraction", "fused_traffic", "eager_traffic", "kernel_gap"],
+        ),
+        TimePart::Recompute => {
+            of("forward passes recomputed in the backward pass", &[("recompute", Knob::Recompute)], &[])
+        }
+        TimePart::Host => of(
+            "kernel launches that the device waits for because the host is slower",
+            &[("graphs", Knob::CudaGraphs)],
+            &["issue", "routing_issue", "compiled_kernels"],
+        ),
+        TimePart::TensorParallel => of(
+            "two collectives of the hidden state per layer and pass, minus overlap",
+            &[("tp", Knob::Tp), ("sp", Knob::Sp)],
+            &["tensor_exposed", "link_fraction", "pcie_fraction", "link_latency", "message_ramp", "in_switch_gain"],
+        ),
+        TimePart::ContextParallel => of(
+            "KV passed around the ring, minus overlap with attention",
+            &[("cp", Knob::Cp)],
+            &["link_fraction", "nic_fraction"],
+        ),
+        TimePart::ExpertParallel => of(
+            "dispatch and combine of routed tokens, minus overlap",
+            &[("ep", Knob::Ep), ("imbalance", Knob::ExpertImbalance)],
+            &["expert_exposed", "nic_fraction", "congestion"],
+        ),
+        TimePart::PipelineTransfer => of(
+            "activations sent between stages, minus overlap",
+            &[("pp", Knob::Pp), ("vpp", Knob::Vpp), ("network", Knob::NetworkGbps)],
+            &["pipeline_exposed"],
+        ),
+        TimePart::PipelineBubble => of(
+            "time of a micro-batch through all stages, reduced by interleaving and the schedule",
+            &[("pp", Knob::Pp), ("vpp", Knob::Vpp), ("schedule", Knob::PipelineSchedule)],
+            &[],
+        ),
+        TimePart::DataParallel => of(
+            "gradient reduction and weight all-gather, minus overlap with computation",
+            &[
+                ("dp", Knob::Dp),
+                ("sharding", Knob::Sharding),
+                ("overlap", Knob::Overlap),
+                ("network", Knob::NetworkGbps),
+            ],
+            &["overlap_share", "overlap_slowdown", "nic_fraction", "congestion"],
+        ),
+        TimePart::Optimizer => of(
+            "optimizer states read and written once, and other costs of a step",
+            &[("sharding", Knob::Sharding)],
+            &["memory_fraction", "step_overhead"],
+        ),
+        TimePart::Offload => {
+            of("exposed host transfers and host optimizer updates", &[("cpu_offload", Knob::CpuOffload)], &[])
+        }
+        TimePart::Images => of(
+            "passes of the vision encoder (backward if trained) on the first stage",
+            &[("images", Knob::Images), ("image_size", Knob::ImageSize), ("freeze_vision", Knob::FreezeVision)],
+            &["attention_fraction", "memory_fraction", "kernel_gap"],
+        ),
+        _ => of("computed by the engine", &[], &[]),
     }
 }
