@@ -100,7 +100,22 @@ impl Scenario {
             Knob::NetworkGbps => number(self.machine.map_or(0.0, |m| round(m.device.nic_bw * m.dies * 8e-9))),
             Knob::Oversubscription => number(self.machine.map_or(1.0, |machine| machine.oversubscription)),
             Knob::HostMemoryGb => number(self.host_memory_gb.unwrap_or(0.0)),
-            Knob::PriceBasis => word(self.terms.basis.name()),
+            Knob::Seed => Setting::Seed(self.seed),
+            Knob::Noise => Setting::Toggle(self.noise),
+            Knob::Replications => number(self.simulation(&self.base).replications),
+            Knob::Steps => number(self.simulation(&self.base).steps),
+            Knob::Arrivals => word(self.simulation(&self.base).arrivals.name()),
+            Knob::SlowFactor => number(self.simulation(&self.base).slow_factor),
+            Knob::Checkpoint => number(round(self.checkpoint_write(&self.base))),
+            Knob::Restart => number(self.simulation(&self.base).restart),
+            _ => self.cost_setting(knob).unwrap_or_else(|| plan_value(knob.spec(), plan)),
+        }
+    }
+
+    /// Value of a knob of prices, energy or the facility; `None` for other knobs.
+    fn cost_setting(&self, knob: Knob) -> Option<Setting> {
+        Some(match knob {
+            Knob::PriceBasis => Setting::Choice(self.terms.basis.name().into()),
             Knob::HourlyUsd => number(self.hourly_usd.unwrap_or(0.0)),
             Knob::EnergyIncluded => Setting::Toggle(self.energy_is_included()),
             Knob::UsdPerKwh => number(self.usd_per_kwh),
@@ -120,16 +135,8 @@ impl Scenario {
             Knob::CapexUsdNode => number(self.capex_usd_node.unwrap_or(0.0)),
             Knob::AmortizationYears => number(self.amortization_years),
             Knob::Utilization => number(self.utilization),
-            Knob::Seed => Setting::Seed(self.seed),
-            Knob::Noise => Setting::Toggle(self.noise),
-            Knob::Replications => number(self.simulation(&self.base).replications),
-            Knob::Steps => number(self.simulation(&self.base).steps),
-            Knob::Arrivals => word(self.simulation(&self.base).arrivals.name()),
-            Knob::SlowFactor => number(self.simulation(&self.base).slow_factor),
-            Knob::Checkpoint => number(round(self.checkpoint_write(&self.base))),
-            Knob::Restart => number(self.simulation(&self.base).restart),
-            _ => plan_value(knob.spec(), plan),
-        }
+            _ => return None,
+        })
     }
 
     /// Whether the knob has a derived default and neither files nor the user state its value.
