@@ -26,19 +26,8 @@ impl Transformer {
             (query, heads.count("kv", WIDTH), heads.count("dim", WIDTH))
         });
         let latent = fields.map("mla", Latent::decode).flatten();
-        let indexer = fields.map("indexer", |indexer| {
-            let heads = indexer.required_count("heads", WIDTH);
-            let dim = indexer.required_count("dim", WIDTH);
-            // DeepSeek-V3.2 trains and serves with 2048 (arXiv 2512.02556, section 2.1).
-            let top_k = indexer.count("top_k", WIDTH).unwrap_or(Count::new(2048));
-            Some(Indexer { heads: heads?, dim: dim?, top_k })
-        });
-        let window = fields.map("window", |window| {
-            let size = window.required_count("size", WIDTH);
-            let share = window.number("share", Bounds::SHARE).unwrap_or(1.0);
-            let chunked = window.boolean("chunked").unwrap_or(false);
-            size.map(|size| Window { size, share, chunked })
-        });
+        let indexer = fields.map("indexer", Indexer::decode).flatten();
+        let window = fields.map("window", Window::decode).flatten();
         let residual_streams = fields.count("residual_streams", Bounds { max: 64.0, ..Bounds::COUNT });
         let linear = fields.map("linear", Linear::decode).flatten();
         let attention_layers = fields.count("attention_layers", Bounds { max: 1e4, ..NATURAL });
@@ -73,12 +62,7 @@ impl Transformer {
             let of = [("none", QkNorm::None), ("head", QkNorm::Head), ("full", QkNorm::Full)];
             (kind, per_layer, norm.choice("qk", &of).unwrap_or_default())
         });
-        let patches = fields.map("vision", |vision| {
-            let image_size = vision.required_count("image_size", WIDTH);
-            let patch_size = vision.required_count("patch_size", WIDTH);
-            let classes = vision.count("classes", NATURAL).unwrap_or(Count::ZERO);
-            Some(Patches { image_size: image_size?, patch_size: patch_size?, classes })
-        });
+        let patches = fields.map("vision", Patches::decode).flatten();
         let (n_heads, n_kv_heads, head_dim) = heads?;
         let (ffn_hidden_size, gated_mlp, mlp_bias) = mlp?;
         let (hidden_size, n_heads) = (hidden_size?, n_heads?);
@@ -102,8 +86,8 @@ impl Transformer {
             n_kv_heads: n_kv_heads.unwrap_or(n_heads),
             head_dim: head_dim.map_or(hidden_size / n_heads, f64::from),
             latent,
-            indexer: indexer.flatten(),
-            window: window.flatten(),
+            indexer,
+            window,
             residual_streams: residual_streams.unwrap_or(Count::ONE),
             attention_layers: attention_layers.unwrap_or(Count::floor(n_layers - linear_layers)),
             mlp_layers: mlp_layers.unwrap_or(n_layers),
@@ -122,8 +106,36 @@ impl Transformer {
             norm,
             norms_per_layer,
             qk_norm,
-            patches: patches.flatten(),
+            patches,
         })
+    }
+}
+
+impl Indexer {
+    fn decode(indexer: &mut Fields<'_>) -> Option<Indexer> {
+        let heads = indexer.required_count("heads", WIDTH);
+        let dim = indexer.required_count("dim", WIDTH);
+        // DeepSeek-V3.2 trains and serves with 2048 (arXiv 2512.02556, section 2.1).
+        let top_k = indexer.count("top_k", WIDTH).unwrap_or(Count::new(2048));
+        Some(Indexer { heads: heads?, dim: dim?, top_k })
+    }
+}
+
+impl Window {
+    fn decode(window: &mut Fields<'_>) -> Option<Window> {
+        let size = window.required_count("size", WIDTH);
+        let share = window.number("share", Bounds::SHARE).unwrap_or(1.0);
+        let chunked = window.boolean("chunked").unwrap_or(false);
+        size.map(|size| Window { size, share, chunked })
+    }
+}
+
+impl Patches {
+    fn decode(vision: &mut Fields<'_>) -> Option<Patches> {
+        let image_size = vision.required_count("image_size", WIDTH);
+        let patch_size = vision.required_count("patch_size", WIDTH);
+        let classes = vision.count("classes", NATURAL).unwrap_or(Count::ZERO);
+        Some(Patches { image_size: image_size?, patch_size: patch_size?, classes })
     }
 }
 
