@@ -145,10 +145,27 @@ fn goal_flags(objective: &Metric, conditions: &[Condition]) -> Vec<String> {
     flags
 }
 
-/// Ranks targets by their best layout.
-pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
-    let mut reply = Reply::new(ReplyKind::Rank);
-    let workload = question.workload(context, &mut reply)?;
+/// The best layout of each target that meets the constraints, best target first.
+struct Ranking<'a> {
+    metric: &'static Metric,
+    /// Targets, each with the words for its layout.
+    entries: Vec<(Case<'a>, String)>,
+    /// Targets that cannot run the workload, miss a bound or have no price.
+    refused: Vec<String>,
+    /// Targets that are ranked with the number of nodes of their entries.
+    compared: Vec<String>,
+    /// Whether a search did not try all layouts.
+    local: bool,
+    /// Whether the targets are grouped by the type of their prices, which have no common order.
+    by_price: bool,
+}
+
+fn ranking<'a>(
+    question: &ParsedQuestion,
+    context: &'a Context<'_>,
+    workload: &str,
+    gauge: &Gauge,
+) -> Result<Ranking<'a>, Refusal> {
     let named = question.subject.targets(&question.known)?;
     let lanes: Vec<(String, Option<u32>)> = if named.is_empty() {
         context.library.targets().iter().map(|target| (target.name.to_string(), None)).collect()
@@ -157,7 +174,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     };
     let max_candidates = MAX_CANDIDATES_PER_SEARCH / (lanes.len() as u64).max(1);
     let mut local = false;
-    let mut entries: Vec<(Case<'_>, String)> = Vec::new();
+    let mut entries: Vec<(Case<'a>, String)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
     let mut compared: Vec<String> = Vec::new();
     let mut metric = MetricId::Accelerators.metric();
@@ -165,7 +182,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     for (target, nodes) in lanes {
         let mut overrides = context.overrides.clone();
         overrides.extend(question.settings(nodes));
-        let Ok(case) = Case::of(context, &target, &workload, overrides) else {
+        let Ok(case) = Case::of(context, &target, workload, overrides) else {
             refused.push(target);
             continue;
         };
@@ -205,6 +222,14 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
         let basis = |(case, _): &(Case<'_>, String)| case.scenario.price_basis();
         sort::by(&mut entries, |a, b| (basis(a).is_none(), basis(a)).cmp(&(basis(b).is_none(), basis(b))));
     }
+    Ok(Ranking { metric, entries, refused, compared, local, by_price })
+}
+
+/// Ranks targets by their best layout.
+pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+    let mut reply = Reply::new(ReplyKind::Rank);
+    let workload = question.workload(context, &mut reply)?;
+    let Ranking { metric, entries, refused, compared, local, by_price } = ranking(question, context, &workload, gauge)?;
     let Some((first, layout)) = entries.first() else {
         return Err(Refusal::Nothing(format!(
             "{workload}: no target meets all constraints; relax some, or name other hardware"
@@ -260,7 +285,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     reply.about = Some(first.about());
     let mut flags =
         vec!["--workload".to_owned(), workload, "--methodology".to_owned(), "maximum-performance".to_owned()];
-    flags.extend(goal_flags(metric, conditions));
+    flags.extend(goal_flags(metric, &question.subject.constraints));
     let held: Overrides = sort::collect_unsorted(context.overrides.clone().into_iter().chain(question.settings(None)));
     for (knob, setting) in &held {
         flags.extend(["--set".to_owned(), format!("{}={setting}", knob.name())]);
