@@ -30,11 +30,7 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::Page(by) => move_cursor(app, mode, Movement::Page(by)),
         Action::First => move_cursor(app, mode, Movement::To(0)),
         Action::Last => move_cursor(app, mode, Movement::To(usize::MAX)),
-        Action::Focus(by) => {
-            let index = PANES.iter().position(|pane| *pane == app.pane).unwrap_or_default();
-            let next = (index as i32 + by).rem_euclid(PANES.len() as i32);
-            app.pane = PANES.get(next as usize).copied().unwrap_or(Pane::Targets);
-        }
+        Action::Focus(by) => focus_next(app, by),
         Action::FocusPane(number) => {
             app.view = View::Main;
             app.back.clear();
@@ -121,4 +117,11 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         | Action::Calibrate
         | Action::Discard => {}
     }
+}
+
+/// Moves the focus by a number of panes, from the last to the first.
+fn focus_next(app: &mut App, by: i32) {
+    let index = PANES.iter().position(|pane| *pane == app.pane).unwrap_or_default();
+    let next = (index as i32 + by).rem_euclid(PANES.len() as i32);
+    app.pane = PANES.get(next as usize).copied().unwrap_or(Pane::Targets);
 }
