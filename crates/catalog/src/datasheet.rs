@@ -9,7 +9,7 @@ use crate::transformer::{Bias, Transformer, TransformerKind};
 use atlas_core::count::Count;
 use atlas_core::network::LinkPath;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
-use atlas_perf::arch::{Architecture, Attention, Head, Indexer, Linear, LinearKind, LowRank, Window};
+use atlas_perf::arch::{Architecture, Attention, Head, Linear};
 use atlas_perf::constants::documented::A100_CLOCK;
 use atlas_perf::convolution::{MAX_STAGES, Multiples, Residual, Stage};
 
@@ -187,11 +187,7 @@ fn convolutional(network: &Residual) -> Architecture {
 fn linear(t: &Transformer) -> Option<Linear> {
     let linear = t.linear.as_ref()?;
     Some(Linear {
-        kind: match linear.kind {
-            transformer::LinearKind::Mamba1 => LinearKind::Mamba1,
-            transformer::LinearKind::Mamba2 => LinearKind::Mamba2,
-            transformer::LinearKind::GatedDelta => LinearKind::GatedDelta,
-        },
+        kind: linear.kind,
         share: linear.layers / t.n_layers.max(Count::ONE),
         heads: linear.heads,
         head_dim: linear.head_dim,
@@ -211,7 +207,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
         rope: latent.qk_rope_dim,
         value: latent.v_head_dim,
         direct: latent.direct,
-        output: latent.output.map(|output| LowRank { rank: output.rank, groups: output.groups }),
+        output: latent.output,
     });
     let experts = t.experts.as_ref();
     let of = |get: fn(&transformer::Experts) -> Count| experts.map_or(Count::ZERO, get);
@@ -228,7 +224,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
         vocab: t.vocab_size.unwrap_or(Count::ZERO),
         tied: t.tied_embeddings,
         attention,
-        window: t.window.map(|window| Window { size: window.size, share: window.share, chunked: window.chunked }),
+        window: t.window,
         streams: t.residual_streams,
         causal: matches!(t.kind, TransformerKind::Decoder | TransformerKind::EncoderDecoder),
         positions: if t.learned_positions { t.max_context } else { Count::ZERO },
@@ -245,7 +241,7 @@ pub fn architecture(t: &Transformer) -> Architecture {
         mlp_share: t.mlp_layers / layers,
         linear: linear(t),
         attention_gate: t.attention_gate,
-        indexer: t.indexer.map(|indexer| Indexer { heads: indexer.heads, dim: indexer.dim, top_k: indexer.top_k }),
+        indexer: t.indexer,
         encoder_layers: if t.kind == TransformerKind::EncoderDecoder { t.n_layers } else { Count::ZERO },
         head: match (t.kind, patches) {
             (TransformerKind::Encoder, _) => Head::Masked,

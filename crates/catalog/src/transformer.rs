@@ -3,6 +3,7 @@
 mod decode;
 
 use atlas_core::count::Count;
+pub use atlas_perf::arch::{Indexer, LinearKind, LowRank, Window};
 
 /// Arrangement of the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,38 +108,6 @@ pub struct Latent {
     pub output: Option<LowRank>,
 }
 
-/// A projection in two steps: each group of columns to a low rank, and all ranks together to the hidden size.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LowRank {
-    /// Rank per group.
-    pub rank: Count,
-    /// Number of groups of heads.
-    pub groups: Count,
-}
-
-/// Indexer of sparse attention, which selects the keys that queries attend to (DeepSeek-V3.2).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Indexer {
-    /// Number of heads.
-    pub heads: Count,
-    /// Width of a head.
-    pub dim: Count,
-    /// Number of keys selected.
-    pub top_k: Count,
-}
-
-/// Recurrence of a linear mixer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LinearKind {
-    /// Mamba (arXiv 2312.00752).
-    Mamba1,
-    /// Mamba-2 (arXiv 2405.21060).
-    #[default]
-    Mamba2,
-    /// Gated delta rule (arXiv 2412.06464).
-    GatedDelta,
-}
-
 /// Mixers whose cost is linear in the sequence length, in some or all layers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linear {
@@ -157,17 +126,6 @@ pub struct Linear {
     pub groups: Count,
     /// Length of the short convolution before the recurrence.
     pub taps: Count,
-}
-
-/// Sliding-window or chunked attention.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Window {
-    /// Number of tokens in the window.
-    pub size: Count,
-    /// Fraction of the layers that have the window.
-    pub share: f64,
-    /// Whether windows are chunks that do not slide.
-    pub chunked: bool,
 }
 
 /// Mixture of experts.

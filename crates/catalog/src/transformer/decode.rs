@@ -26,8 +26,8 @@ impl Transformer {
             (query, heads.count("kv", WIDTH), heads.count("dim", WIDTH))
         });
         let latent = fields.map("mla", Latent::decode).flatten();
-        let indexer = fields.map("indexer", Indexer::decode).flatten();
-        let window = fields.map("window", Window::decode).flatten();
+        let indexer = fields.map("indexer", indexer).flatten();
+        let window = fields.map("window", window).flatten();
         let residual_streams = fields.count("residual_streams", Bounds { max: 64.0, ..Bounds::COUNT });
         let linear = fields.map("linear", Linear::decode).flatten();
         let attention_layers = fields.count("attention_layers", Bounds { max: 1e4, ..NATURAL });
@@ -111,23 +111,19 @@ impl Transformer {
     }
 }
 
-impl Indexer {
-    fn decode(indexer: &mut Fields<'_>) -> Option<Indexer> {
-        let heads = indexer.required_count("heads", WIDTH);
-        let dim = indexer.required_count("dim", WIDTH);
-        // DeepSeek-V3.2 trains and serves with 2048 (arXiv 2512.02556, section 2.1).
-        let top_k = indexer.count("top_k", WIDTH).unwrap_or(Count::new(2048));
-        Some(Indexer { heads: heads?, dim: dim?, top_k })
-    }
+fn indexer(fields: &mut Fields<'_>) -> Option<Indexer> {
+    let heads = fields.required_count("heads", WIDTH);
+    let dim = fields.required_count("dim", WIDTH);
+    // DeepSeek-V3.2 trains and serves with 2048 (arXiv 2512.02556, section 2.1).
+    let top_k = fields.count("top_k", WIDTH).unwrap_or(Count::new(2048));
+    Some(Indexer { heads: heads?, dim: dim?, top_k })
 }
 
-impl Window {
-    fn decode(window: &mut Fields<'_>) -> Option<Window> {
-        let size = window.required_count("size", WIDTH);
-        let share = window.number("share", Bounds::SHARE).unwrap_or(1.0);
-        let chunked = window.boolean("chunked").unwrap_or(false);
-        size.map(|size| Window { size, share, chunked })
-    }
+fn window(fields: &mut Fields<'_>) -> Option<Window> {
+    let size = fields.required_count("size", WIDTH);
+    let share = fields.number("share", Bounds::SHARE).unwrap_or(1.0);
+    let chunked = fields.boolean("chunked").unwrap_or(false);
+    size.map(|size| Window { size, share, chunked })
 }
 
 impl Patches {
