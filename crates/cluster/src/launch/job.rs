@@ -1,15 +1,18 @@
 //! A scenario in a form common to all tools: whole numbers, and explicit values for what the software would otherwise
 //! choose.
 
+mod serving;
+mod training;
+
 use atlas_catalog::{Architecture, Model, Transformer};
 use atlas_config::Mode;
 use atlas_core::count::Count;
-use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
-use atlas_plan::engine::answer::training::closed;
 use atlas_plan::estimate::{Estimate, Verdict};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
+pub(crate) use self::serving::Serving;
+pub(crate) use self::training::Training;
 use super::tool::Tool;
 use super::words::{one_line, slug};
 use super::{Options, STEPS, Unsupported};
@@ -56,90 +59,6 @@ pub(crate) enum Work {
     Serving(Serving),
 }
 
-/// A training run.
-#[derive(Debug)]
-pub(crate) struct Training {
-    pub(crate) tp: u64,
-    pub(crate) pp: u64,
-    pub(crate) vpp: u64,
-    pub(crate) cp: u64,
-    pub(crate) ep: u64,
-    pub(crate) etp: u64,
-    pub(crate) dp: u64,
-    pub(crate) sequence_parallel: bool,
-    pub(crate) micro: u64,
-    pub(crate) global: u64,
-    pub(crate) sequence: u64,
-    pub(crate) steps: u64,
-    pub(crate) format: Format,
-    pub(crate) sharding: Sharding,
-    /// Number of replicas over which the state is sharded, if not all.
-    pub(crate) shard: Option<u64>,
-    pub(crate) recompute: Recompute,
-    /// Number of layers that are fully recomputed, if not all.
-    pub(crate) recompute_layers: Option<u64>,
-    /// Whether selective recomputation includes MLPs or mixtures of experts.
-    pub(crate) recompute_mlps: bool,
-    /// Whether memory suffices without recomputation.
-    pub(crate) fits_without_recomputation: bool,
-    /// Number of layers whose full recomputation replaces a selective one that memory requires.
-    pub(crate) layers_instead: Option<u64>,
-    pub(crate) optimizer: Optimizer,
-}
-
-impl Training {
-    /// Number of micro-batches per rank and step.
-    pub(crate) fn accumulation(&self) -> u64 {
-        self.global / (self.micro * self.dp).max(1)
-    }
-}
-
-/// A serving deployment.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Serving {
-    pub(crate) tp: u64,
-    pub(crate) pp: u64,
-    pub(crate) ep: u64,
-    pub(crate) attention_dp: u64,
-    /// Number of replicas on all nodes.
-    pub(crate) replicas: u64,
-    /// Format of the weights.
-    pub(crate) format: Format,
-    /// Format of the weights, if it differs from the published weights.
-    pub(crate) quantized: Option<Format>,
-    pub(crate) kv: Option<Format>,
-    /// Tokens of text in a prompt.
-    pub(crate) prompt: u64,
-    /// Tokens of the images of a request.
-    pub(crate) image_tokens: u64,
-    /// Mean number of output tokens.
-    pub(crate) generate: u64,
-    /// Maximum number of output tokens.
-    pub(crate) generate_max: u64,
-    pub(crate) concurrency: u64,
-    pub(crate) rate: Option<f64>,
-    pub(crate) max_num_seqs: Option<u64>,
-    pub(crate) max_num_batched_tokens: Option<u64>,
-    pub(crate) memory_share: Option<f64>,
-    pub(crate) chunked_prefill: Option<bool>,
-    pub(crate) graphs: Option<bool>,
-    pub(crate) draft_tokens: Option<u64>,
-    /// Whether this is a pool of prefill workers.
-    pub(crate) only_prefills: bool,
-}
-
-impl Serving {
-    /// Number of devices per replica.
-    pub(crate) fn devices(&self) -> u64 {
-        self.tp * self.pp * self.attention_dp
-    }
-
-    /// Maximum length of a request: tokens of text, images and output.
-    pub(crate) fn length(&self) -> u64 {
-        self.prompt + self.image_tokens + self.generate_max
-    }
-}
-
 /// Maximum number of accelerators per host.
 const MAX_DEVICES_PER_HOST: u64 = 16;
 /// Accelerators per host in racks with one fabric: compute trays of NVL72 and TPU hosts have four.
@@ -160,11 +79,6 @@ pub(super) fn vendor(parts: &Parts) -> &str {
 pub(crate) fn count(value: impl Into<f64>) -> u64 {
     let value: f64 = value.into();
     if value.is_finite() && value >= 1.0 { value.round() as u64 } else { 1 }
-}
-
-/// Rounds a number of tokens, which may be zero.
-fn tokens(mean: f64) -> u64 {
-    if mean > 0.0 { count(mean) } else { 0 }
 }
 
 /// The count as an integer, unless it is absent or zero.
@@ -226,8 +140,8 @@ impl<'a> Job<'a> {
         let host = devices_per_host(rack);
         let (have_per_node, have_nodes) = (host * dies, racks * rack / host);
         let work = match scenario.mode() {
-            Mode::Training => Work::Training(training(scenario, parts, options)),
-            Mode::Inference => Work::Serving(serving(scenario, model)),
+            Mode::Training => Work::Training(Training::of(scenario, parts, options)),
+            Mode::Inference => Work::Serving(Serving::of(scenario, model)),
         };
         let needs = match (&work, scenario.base.pools()) {
             (Work::Training(t), _) => t.tp * t.pp * t.cp * t.dp,
@@ -387,117 +301,4 @@ impl<'a> Job<'a> {
 fn parts_release(scenario: &Scenario) -> Option<String> {
     let stated = scenario.software.as_deref()?;
     stated.split_once('@').map(|(_, release)| release.to_owned())
-}
-
-/// Recomputation in terms of the tools, which recompute parts of all layers, or a number of whole layers.
-struct Recomputation {
-    mode: Recompute,
-    /// Number of layers that are fully recomputed while the others recompute nothing, if not all.
-    layers: Option<u64>,
-    /// Whether MLPs or mixtures of experts are recomputed.
-    mlps: bool,
-    /// Whether memory suffices without recomputation.
-    fits_without: bool,
-    /// Number of layers whose full recomputation frees the planned memory, for tools without recomputed modules.
-    instead: Option<u64>,
-}
-
-impl Recomputation {
-    fn of(scenario: &Scenario, parts: &Parts) -> Recomputation {
-        let stated = scenario.recompute(&scenario.base);
-        // The capacity, and the most memory that a scenario with these knobs uses.
-        let memory = |knobs: &[(Knob, Setting)]| {
-            let mut other = scenario.clone();
-            knobs.iter().try_for_each(|(knob, setting)| other.set(*knob, setting, parts)).ok()?;
-            let (input, _, out) = closed(&other, &other.base)?;
-            Some((input.accelerator.capacity(), out.memory_upper))
-        };
-        let none = (Knob::Recompute, Setting::Choice(Recompute::None.name().into()));
-        let fits_without = memory(std::slice::from_ref(&none)).is_some_and(|(capacity, upper)| upper <= capacity);
-        let whole = Recomputation { mode: stated, layers: None, mlps: false, fits_without, instead: None };
-        let stated_layers = scenario.base.plan.recompute_layers.map(count);
-        let Some((input, _, planned)) = closed(scenario, &scenario.base) else { return whole };
-        let shares = planned.recompute;
-        if matches!(stated, Recompute::None | Recompute::Full) {
-            let mode = if stated_layers.is_some() { Recompute::Full } else { stated };
-            return Recomputation { mode, layers: stated_layers, ..whole };
-        }
-        if shares.full_share >= 1.0 {
-            return Recomputation { mode: Recompute::Full, ..whole };
-        }
-        let layers = count(input.arch.depth());
-        let enough = |layers: &u64| {
-            let number = (Knob::RecomputeLayers, Setting::Number(*layers as f64));
-            memory(&[none.clone(), number]).is_some_and(|(_, upper)| upper <= planned.memory_upper * 1.001)
-        };
-        if shares.full_share > 0.0 {
-            // The planned layers, whose others recompute their MLPs, are fewer than those that free the same memory.
-            let least = stated_layers.unwrap_or(1).max(1);
-            return Recomputation { mode: Recompute::Full, layers: (least..layers).find(enough), ..whole };
-        }
-        let some = stated == Recompute::Selective || shares.selective_share > 0.0 || shares.mlp_share > 0.0;
-        let mode = if some { Recompute::Selective } else { Recompute::None };
-        let instead = (some && !fits_without).then(|| (1..=layers).find(enough)).flatten();
-        Recomputation { mode, mlps: shares.mlp_share > 0.0, instead, ..whole }
-    }
-}
-
-fn training(scenario: &Scenario, parts: &Parts, options: &Options) -> Training {
-    let (phase, plan) = (&scenario.base, &scenario.base.plan);
-    let moe = scenario.model.is_some_and(|model| model.is_moe());
-    let recomputation = Recomputation::of(scenario, parts);
-    let (global, sequence) = (count(scenario.global(phase)), count(phase.shape.prompt + phase.shape.generate));
-    let by_tokens = plan.train_tokens.map(|tokens| count((tokens / (global as f64 * sequence as f64)).ceil()));
-    Training {
-        tp: count(phase.shape.tp),
-        pp: count(phase.shape.pp),
-        vpp: count(plan.vpp.unwrap_or(Count::ONE)),
-        cp: count(plan.cp.unwrap_or(Count::ONE)),
-        ep: if moe { count(plan.ep.unwrap_or(Count::ONE)) } else { 1 },
-        etp: count(scenario.expert_tensor_ranks(phase)),
-        dp: count(phase.shape.dp),
-        sequence_parallel: scenario.sequence_parallel(phase),
-        micro: count(scenario.micro(phase)),
-        global,
-        sequence,
-        steps: options.steps.or(by_tokens).unwrap_or(STEPS),
-        format: scenario.format(phase),
-        sharding: scenario.sharding(phase),
-        shard: maybe(plan.shard),
-        recompute: recomputation.mode,
-        recompute_layers: recomputation.layers,
-        recompute_mlps: recomputation.mlps,
-        fits_without_recomputation: recomputation.fits_without,
-        layers_instead: recomputation.instead,
-        optimizer: plan.optimizer.unwrap_or(Optimizer::Adam),
-    }
-}
-
-fn serving(scenario: &Scenario, model: &Model) -> Serving {
-    let (phase, plan) = (&scenario.base, &scenario.base.plan);
-    let serving = &plan.serving;
-    let native = model.native_format.unwrap_or(Format::Bf16);
-    Serving {
-        tp: count(phase.shape.tp),
-        pp: count(phase.shape.pp),
-        ep: if scenario.model.is_some_and(|model| model.is_moe()) { count(plan.ep.unwrap_or(Count::ONE)) } else { 1 },
-        attention_dp: count(plan.attention_dp.unwrap_or(Count::ONE)),
-        replicas: count(phase.shape.dp),
-        format: plan.format.unwrap_or(native),
-        quantized: plan.format.filter(|format| *format != native),
-        kv: plan.kv,
-        prompt: count(phase.shape.prompt),
-        image_tokens: scenario.images(phase).map_or(0, |images| count(images.tokens)),
-        generate: tokens(phase.shape.generate),
-        generate_max: tokens(serving.generate_max.map_or(phase.shape.generate, f64::from)),
-        concurrency: count(scenario.concurrency(phase)),
-        rate: serving.request_rate,
-        max_num_seqs: maybe(serving.max_num_seqs),
-        max_num_batched_tokens: maybe(serving.max_num_batched_tokens),
-        memory_share: serving.gpu_memory_utilization,
-        chunked_prefill: serving.chunked_prefill,
-        graphs: plan.graphs,
-        draft_tokens: maybe(serving.draft_tokens),
-        only_prefills: false,
-    }
 }
