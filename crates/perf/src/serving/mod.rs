@@ -42,6 +42,7 @@ pub mod input;
 pub mod kv;
 pub mod latency;
 mod launch;
+mod layout;
 pub mod machine;
 mod open;
 mod preemption;
