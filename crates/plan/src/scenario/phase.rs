@@ -1,6 +1,6 @@
 //! A workload, or one phase of its schedule, as plain numbers.
 
-use super::software::ServingDefaults;
+use super::serving_defaults::ServingDefaults;
 use crate::knob::{KNOBS, Knob};
 use atlas_config::workload::{Arrival, PhaseSpec, PlanSpec, Shape, Traffic};
 use atlas_config::{Mode, Workload};
