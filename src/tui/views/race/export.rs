@@ -1,7 +1,7 @@
 //! The race as a document.
 
 use super::layout::layout;
-use super::view::metrics;
+use super::table::metrics;
 use super::{Outcome, is_ranked_by_price_type, places, question, ranked};
 use crate::tui::app::App;
 use atlas_plan::estimate::Metric;

@@ -14,6 +14,7 @@ mod entry;
 pub mod export;
 mod job;
 pub mod layout;
+mod table;
 #[cfg(test)]
 mod tests;
 pub mod view;
