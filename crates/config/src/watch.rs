@@ -13,8 +13,6 @@ mod scan;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -60,7 +58,6 @@ pub enum WatchError {
 #[derive(Debug)]
 pub struct FileWatch {
     commands: Sender<Message>,
-    polling: Arc<AtomicBool>,
     /// State for the thread, until it is started.
     waiting: Option<(Worker, Receiver<Message>)>,
 }
@@ -82,18 +79,17 @@ impl FileWatch {
     #[must_use]
     pub fn new(paths: &[PathBuf], mode: WatchMode, on_change: impl Fn(Vec<PathBuf>) + Send + 'static) -> FileWatch {
         let (commands, messages) = channel();
-        let polling = Arc::new(AtomicBool::new(matches!(mode, WatchMode::Poll(_))));
         let worker = Worker {
             paths: paths.to_vec(),
             seen: Snapshot::take(paths),
             mode,
-            polling: Arc::clone(&polling),
+            polling: false,
             watcher: None,
             watched: Vec::new(),
             without_events: false,
             on_change: Box::new(on_change),
         };
-        FileWatch { commands, polling, waiting: Some((worker, messages)) }
+        FileWatch { commands, waiting: Some((worker, messages)) }
     }
 
     /// Starts the thread, unless it is running. Setting the watches uses CPU time, so start it when no urgent work is
@@ -120,12 +116,6 @@ impl FileWatch {
     pub fn set_paths(&self, paths: &[PathBuf]) {
         let _ = self.commands.send(Message::Paths(paths.to_vec(), Snapshot::take(paths)));
     }
-
-    /// Whether files are polled, by request or because events are unreliable.
-    #[must_use]
-    pub fn is_polling(&self) -> bool {
-        self.polling.load(Ordering::Relaxed)
-    }
 }
 
 impl Drop for FileWatch {
@@ -139,7 +129,8 @@ struct Worker {
     paths: Vec<PathBuf>,
     seen: Snapshot,
     mode: WatchMode,
-    polling: Arc<AtomicBool>,
+    /// Whether files are polled because events are unreliable.
+    polling: bool,
     watcher: Option<RecommendedWatcher>,
     /// Watched directories, with their identity at the time when the watch was set.
     watched: Vec<(PathBuf, DirectoryId)>,
@@ -198,7 +189,7 @@ impl Worker {
     fn next(&self, messages: &Receiver<Message>) -> Option<Message> {
         let interval = match self.mode {
             WatchMode::Poll(interval) => Some(interval.max(MIN_POLL_INTERVAL)),
-            WatchMode::Auto => self.polling.load(Ordering::Relaxed).then_some(NETWORK_POLL_INTERVAL),
+            WatchMode::Auto => self.polling.then_some(NETWORK_POLL_INTERVAL),
         };
         match interval {
             None => Some(messages.recv().unwrap_or(Message::Stop)),
@@ -253,10 +244,7 @@ impl Worker {
             }
             now = Snapshot::take(&self.paths);
         }
-        let silent = matches!(self.mode, WatchMode::Poll(_))
-            || self.without_events
-            || now.directories().iter().any(|(path, _)| needs_polling(path));
-        self.polling.store(silent, Ordering::Relaxed);
+        self.polling = self.without_events || now.directories().iter().any(|(path, _)| needs_polling(path));
         let changed: BTreeSet<PathBuf> = now.changes_since(&self.seen, hinted);
         self.seen = now;
         if !changed.is_empty() {
