@@ -247,7 +247,7 @@ pub struct TrainingInput {
     pub reduce_bytes: Option<f64>,
     /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12); see [`Optimizer::bytes`].
     pub optimizer_bytes: f64,
-    /// Optimizer, for its computation per step; [`TrainingInput::with_optimizer`] also sets `optimizer_bytes`.
+    /// Optimizer, for its computation per step; `optimizer_bytes` is the size of its states.
     pub optimizer: Optimizer,
     /// State kept on the host.
     pub offload: Offload,
@@ -364,12 +364,6 @@ impl TrainingInput {
     #[must_use]
     pub fn held_gradient_bytes(&self) -> f64 {
         if self.software.deferred_reduction { self.reduced_bytes() } else { self.grad_bytes }
-    }
-
-    /// Sets the optimizer and its bytes per weight, with or without fp32 master weights.
-    #[must_use]
-    pub fn with_optimizer(self, optimizer: Optimizer, master: bool) -> Self {
-        TrainingInput { optimizer, optimizer_bytes: optimizer.bytes(master), ..self }
     }
 
     /// Decoder tokens per sequence; [`TrainingInput::seq`] without an encoder.

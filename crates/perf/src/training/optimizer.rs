@@ -117,12 +117,17 @@ mod tests {
         assert_eq!(Optimizer::named("shampoo"), None);
     }
 
+    /// Training with this optimizer and fp32 master weights.
+    fn with(optimizer: Optimizer) -> TrainingInput {
+        TrainingInput { optimizer, optimizer_bytes: optimizer.bytes(true), ..TrainingInput::default() }
+    }
+
     #[test]
     fn fewer_optimizer_state_bytes_need_less_memory() {
         let c = Constants::default();
         let mut last = f64::INFINITY;
         for optimizer in [Optimizer::Adam, Optimizer::Adam16bit, Optimizer::Adam8bit, Optimizer::Sgd] {
-            let i = TrainingInput::default().with_optimizer(optimizer, true);
+            let i = with(optimizer);
             let e = estimate(&i, &c);
             assert!(e.memory.total() < last);
             last = e.memory.total();
@@ -133,7 +138,7 @@ mod tests {
     fn muon_optimizer_is_slower_and_smaller_in_memory_than_adam() {
         let c = Constants::default();
         let adam = estimate(&TrainingInput::default(), &c);
-        let muon = estimate(&TrainingInput::default().with_optimizer(Optimizer::Muon, true), &c);
+        let muon = estimate(&with(Optimizer::Muon), &c);
         assert!(muon.time.optimizer > adam.time.optimizer);
         assert!(muon.memory.optimizer < adam.memory.optimizer);
     }
