@@ -2,7 +2,7 @@
 //! algorithm, and with the expected effects of sharing.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use super::closed_form::{double_tree_bounds, seconds};
+use super::closed_form::seconds;
 use super::*;
 use atlas_perf::collective;
 use atlas_perf::collective::Group;

@@ -148,6 +148,16 @@ fn multidimensional_collectives_match_their_closed_form() {
     }
 }
 
+/// Lower and upper bound on the seconds of an all-reduce over a double binary tree with `chunks` chunks per half. Lower
+/// bound: every rank sends and receives 2 (n - 1) / n of the vector. Upper bound: no chunk takes longer than if every
+/// link were occupied by the four other chunks that it can meet.
+fn double_tree_bounds(ranks: u32, bytes: f64, chunks: u32, latency: f64, bandwidth: f64) -> (f64, f64) {
+    let levels = f64::from(ranks.max(2).ilog2() + 1);
+    let piece = 0.5 * bytes / f64::from(chunks.max(1)) / bandwidth;
+    let least = 2.0 * bytes / bandwidth * (f64::from(ranks) - 1.0) / f64::from(ranks);
+    (least, 2.0 * bytes / bandwidth + 2.0 * levels * (latency + 4.0 * piece))
+}
+
 #[test]
 fn double_tree_all_reduce_time_is_within_its_bounds() {
     for n in [2u32, 3, 4, 7, 8, 16, 31, 32, 64] {
