@@ -32,9 +32,6 @@ use atlas_catalog::Catalog;
 use atlas_catalog::datasheet;
 use atlas_perf::accelerator::Precision;
 
-/// Names of the presets.
-pub const PRESETS: [&str; 3] = ["small", "medium", "large"];
-
 /// Configuration of the predecessor simulator.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predecessor {
