@@ -67,7 +67,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     if !is_available(metric, &answer) {
         pick::check_runs(&parts, &answer)?;
     }
-    let tree = explain::explain(&scenario, &parts, &answer, metric);
+    let tree = explain::explain(&scenario, &parts, &answer, metric)
+        .ok_or_else(|| Failure::usage([metric.inapplicable(&scenario)]))?;
     let mut supports = support::of(&parts, &scenario);
     let figure = support::figure(metric.id, scenario.mode());
     supports.retain(|support| support.figure == figure);

@@ -17,8 +17,8 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_document::Diagnostics;
 use atlas_evidence::support;
+use atlas_plan::estimate::METRICS;
 use atlas_plan::estimate::digits;
-use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -162,17 +162,14 @@ fn table(picked: &Parts, start: &Scenario, found: &HillClimb, sla: f64) -> Strin
     let inference = start.mode() == Mode::Inference;
     let sla_text = if inference { format!(", p99 within {}", units::duration_ms(sla)) } else { String::new() };
     let _ = writeln!(out, "{}, hill-climb{sla_text}; schedules are ignored\n", start.mode().name());
-    let figure = |estimate: &Estimate, scenario: &Scenario, metric: &atlas_plan::estimate::Metric| {
-        (metric.get)(estimate, scenario)
-    };
     let mut table = Table::new([left(""), right("before"), right("after"), right("change")]);
     for metric in METRICS.iter().filter(|metric| metric.applies_to(start)) {
-        let before = figure(&found.start, start, metric);
-        let after = figure(&found.estimate, &found.scenario, metric);
+        let values = metric.value(&found.start, start).zip(metric.value(&found.estimate, &found.scenario));
+        let change = values.map_or_else(String::new, |(before, after)| metric.change(before, after));
         let shown = [(start, &found.start), (&found.scenario, &found.estimate)]
             .map(|(scenario, estimate)| digits::shown(metric, scenario, estimate));
         let [first, second] = shown;
-        table.row([metric.label.to_owned(), first, second, metric.change(before, after)]);
+        table.row([metric.label.to_owned(), first, second, change]);
     }
     for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
         let cells = [knob.name().to_owned(), start.get(knob).to_string(), found.scenario.get(knob).to_string()];

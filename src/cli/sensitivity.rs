@@ -46,7 +46,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if !is_available(metric, &answer) {
         pick::check_runs(&parts, &answer)?;
     }
-    let tornado = sensitivity(&scenario, &parts, metric);
+    let tornado =
+        sensitivity(&scenario, &parts, metric).ok_or_else(|| Failure::usage([metric.inapplicable(&scenario)]))?;
     let text = match args.format {
         Format::Table => globals.charset().write(&tornado::table(&parts, &tornado)).into_owned(),
         Format::Json => tornado::serialized(&tornado, false)?,

@@ -178,12 +178,9 @@ impl Stage {
             answer = answer.phase(phase)?;
         }
         match figure.quantity {
-            Quantity::Metric(metric) if metric.applies_to(&answer.scenario) => {
-                Ok((metric.get)(&answer.estimate, &answer.scenario))
-            }
-            Quantity::Metric(metric) => {
-                Err(DemoError::Silent { metric: metric.name, workload: Arc::clone(&answer.workload.name) })
-            }
+            Quantity::Metric(metric) => metric
+                .applicable_value(&answer.estimate, &answer.scenario)
+                .ok_or_else(|| DemoError::Silent { metric: metric.name, workload: Arc::clone(&answer.workload.name) }),
             Quantity::Knob(knob) => Ok(match answer.scenario.get(knob) {
                 Setting::Number(value) => value,
                 _ => f64::NAN,

@@ -50,8 +50,8 @@ fn advice_gains_equal_the_estimate_with_its_changes_applied() {
                 let (turned, after) = changed(&parts, &scenario, &advice.changes);
                 let at =
                     format!("{} x {}: {} ({})", parts.target.name, parts.workload.name, advice.rule.name, advice.text);
-                assert_eq!(advice.after, (metric.get)(&after, &turned), "{at}");
-                assert_eq!(advice.before, (metric.get)(&before, &plain), "{at}");
+                assert_eq!(Some(advice.after), metric.value(&after, &turned), "{at}");
+                assert_eq!(Some(advice.before), metric.value(&before, &plain), "{at}");
                 assert!(verdict(&after).fits(), "{at}");
                 let tight = |estimate: &Estimate| estimate.detail.is_some_and(|detail| detail.memory.is_tight());
                 assert!(!runs || tight(&before) || !tight(&after), "{at} leaves less free than a search does");
@@ -339,8 +339,8 @@ proptest! {
             prop_assert!(verdict(&after).fits(), "{}", fix.text);
         }
         for metric in METRICS.iter().filter(|metric| metric.applies_to(&scenario)) {
-            let value = (metric.get)(&estimate, &scenario);
-            let tree = explain(&scenario, &parts, &estimate, metric);
+            let value = metric.value(&estimate, &scenario).unwrap();
+            let tree = explain(&scenario, &parts, &estimate, metric).unwrap();
             prop_assert!(tree.value == value || (tree.value - value).abs() <= 1e-9 * value.abs() || value.is_nan());
             for term in tree.walk() {
                 let Some(equation) = &term.equation else { continue };

@@ -33,7 +33,7 @@ fn answer(parts: &Parts, knobs: &[(Knob, &str)]) -> (Scenario, Estimate) {
 }
 
 fn metric(name: &str, (scenario, estimate): &(Scenario, Estimate)) -> f64 {
-    (Metric::named(name).unwrap().get)(estimate, scenario)
+    Metric::named(name).unwrap().value(estimate, scenario).unwrap()
 }
 
 /// Invariants of every estimate.
@@ -54,7 +54,7 @@ fn sound(scenario: &Scenario, estimate: &Estimate) {
     assert!(detail.memory.upper >= detail.memory.total() * (1.0 - 1e-12));
     assert!(!matches!(detail.verdict, Verdict::Memory { .. }) || detail.memory.excess() > 0.0);
     for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
-        let value = (metric.get)(estimate, scenario);
+        let value = metric.value(estimate, scenario).unwrap();
         assert!(!value.is_nan() && value >= 0.0, "{} is {value}", metric.name);
         if let Some((low, high)) = metric.interval(estimate, scenario).filter(|_| value.is_finite()) {
             assert!(low <= value && value <= high, "{}: {low} {value} {high}", metric.name);

@@ -172,7 +172,7 @@ fn every_metric_equation_evaluates_to_its_value() {
         let scenario = Scenario::resolve(&parts, &dashboard()).unwrap();
         let estimate = engine::estimate(&scenario);
         for metric in METRICS.iter().filter(|metric| metric.applies_to(&scenario)) {
-            let tree = explain::explain(&scenario, &parts, &estimate, metric);
+            let tree = explain::explain(&scenario, &parts, &estimate, metric).unwrap();
             let derived = ["tokens_per_sec", "step_time_ms", "flop_utilization", "peak_mem_gb", "dollar_per_1k_tokens"];
             assert!(tree.equation.is_some() || !derived.contains(&metric.name), "{} has no equation", metric.name);
             for term in tree.walk() {

@@ -23,7 +23,7 @@ impl Answer {
     fn get(&self, name: &str) -> f64 {
         let metric = Metric::named(name).unwrap_or_else(|| panic!("no metric {name}"));
         assert!(metric.applies_to(&self.0), "{name} says nothing here");
-        (metric.get)(&self.1, &self.0)
+        metric.value(&self.1, &self.0).unwrap()
     }
 
     fn tells(&self, name: &str) -> bool {
@@ -127,12 +127,12 @@ fn idle_hours_of_owned_nodes_cost_energy() {
     let watts = at(0.5).0.idle_node_watts();
     assert!((2.3e3..=3.2e3).contains(&watts), "{watts}");
     let full = at(1.0);
-    let whole = full.0.owned_usd_node_hour();
+    let whole = full.0.owned_usd_node_hour().unwrap();
     for utilization in [0.1, 0.25, 0.5, 0.8] {
         let part = at(utilization);
         let energy = watts * 1e-3 * part.0.pue * part.0.idle_usd_per_kwh() * (1.0 - utilization) / utilization;
-        same(part.0.owned_usd_node_hour(), whole / utilization + energy);
-        same(part.get("usd_per_hour_owned"), part.0.owned_usd_node_hour() + part.1.cost.energy_usd_per_hour);
+        same(part.0.owned_usd_node_hour().unwrap(), whole / utilization + energy);
+        same(part.get("usd_per_hour_owned"), part.0.owned_usd_node_hour().unwrap() + part.1.cost.energy_usd_per_hour);
         // The owner pays for every hour of the day at its price.
         let worked = utilization * part.0.energy_usd_per_kwh();
         same(worked + (1.0 - utilization) * part.0.idle_usd_per_kwh(), full.0.energy_usd_per_kwh());
@@ -140,7 +140,7 @@ fn idle_hours_of_owned_nodes_cost_energy() {
         same(part.get("usd_per_hour"), full.get("usd_per_hour"));
         // The equations have the same value as the metrics.
         let parts = Parts::find(&Library::load(&Sources::built_in(), None), TRAIN.0, TRAIN.1).unwrap();
-        let tree = explain(&part.0, &parts, &part.1, Metric::named("usd_per_hour_owned").unwrap());
+        let tree = explain(&part.0, &parts, &part.1, Metric::named("usd_per_hour_owned").unwrap()).unwrap();
         assert!(tree.walk().iter().any(|term| term.symbol == "C_idle"));
         let equation = tree.equation.as_ref().unwrap();
         same(equation.value(&tree.terms), part.get("usd_per_hour_owned"));
@@ -384,7 +384,7 @@ fn energy_of_owned_hardware_is_derived_from_power_and_its_price() {
     let parts = Parts::find(&Library::load(&Sources::built_in(), None), "h100-sxm-128", "llama3.1-70b-train").unwrap();
     let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
     let estimate = estimate(&scenario);
-    let tree = |name: &str| explain(&scenario, &parts, &estimate, Metric::named(name).unwrap());
+    let tree = |name: &str| explain(&scenario, &parts, &estimate, Metric::named(name).unwrap()).unwrap();
     let owned = tree("usd_per_hour_owned");
     let symbols: Vec<&str> = owned.walk().iter().map(|term| &*term.symbol).collect();
     assert!(["P_node", "PUE", "USD_kWh"].iter().all(|symbol| symbols.contains(symbol)), "{symbols:?}");

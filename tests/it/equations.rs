@@ -50,7 +50,7 @@ fn table(library: &Library, section: &Section) -> String {
     let mut text = format!("\n## {heading}\n\n| equation | unit | meaning |\n| --- | --- | --- |\n");
     let mut seen = BTreeSet::new();
     for metric in METRICS.iter().filter(|metric| metric.applies_to(&scenario)) {
-        let tree = explain(&scenario, &parts, &estimate, metric);
+        let tree = explain(&scenario, &parts, &estimate, metric).unwrap();
         for term in tree.walk() {
             let Some(equation) = term.in_symbols().filter(|equation| seen.insert(equation.clone())) else { continue };
             text += &format!("| `{equation}` | {} | {} |\n", term.unit, term.name);

@@ -55,7 +55,7 @@ fn of(target: &str, workload: &str, knobs: &[(&str, &str)]) -> Scenario {
 }
 
 fn metric(name: &str, scenario: &Scenario, estimate: &Estimate) -> f64 {
-    (Metric::named(name).unwrap().get)(estimate, scenario)
+    Metric::named(name).unwrap().value(estimate, scenario).unwrap()
 }
 
 /// Invariants of every estimate.
@@ -69,7 +69,7 @@ fn sound(scenario: &Scenario, estimate: &Estimate) {
     assert!(sums(Cause::ALL.iter().map(|cause| detail.limits.share(*cause)).sum(), 1.0));
     assert!(detail.time.parts().all(|(_, seconds)| seconds >= -1e-12), "{:?}", detail.time);
     for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
-        let value = (metric.get)(estimate, scenario);
+        let value = metric.value(estimate, scenario).unwrap();
         assert!(!value.is_nan() && value >= 0.0, "{} is {value}", metric.name);
         if let Some((low, high)) = metric.interval(estimate, scenario).filter(|_| value.is_finite()) {
             assert!(low <= value && value <= high, "{}: {low} {value} {high}", metric.name);
@@ -440,8 +440,9 @@ fn scenarios_that_differ_only_in_prices_share_one_simulation() {
                     let (ours, theirs) = (simulated.estimate_of(&priced), whole(&priced));
                     assert_eq!(ours, theirs, "{workload}: {price:?}");
                     for metric in METRICS.iter() {
-                        let (a, b) = ((metric.get)(&ours, &priced), (metric.get)(&theirs, &priced));
-                        assert!(a == b || a.is_nan() && b.is_nan(), "{workload}: {} is {a} and {b}", metric.name);
+                        let (a, b) = (metric.value(&ours, &priced), metric.value(&theirs, &priced));
+                        let nan = a.zip(b).is_some_and(|(a, b)| a.is_nan() && b.is_nan());
+                        assert!(a == b || nan, "{workload}: {} is {a:?} and {b:?}", metric.name);
                     }
                 } else {
                     assert_eq!(basis, "owned", "{workload}: {price:?} is simulated anew");

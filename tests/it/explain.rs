@@ -44,8 +44,8 @@ fn check(parts: &Parts, scenario: &Scenario) -> (usize, Vec<String>) {
     let (mut terms, mut opaque) = (0, Vec::new());
     for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
         let at = format!("{} x {}: {}", parts.target.name, parts.workload.name, metric.name);
-        let tree = explain(scenario, parts, &estimate, metric);
-        assert!(same(tree.value, (metric.get)(&estimate, scenario)), "{at}: {} is described", tree.value);
+        let tree = explain(scenario, parts, &estimate, metric).unwrap();
+        assert!(same(tree.value, metric.value(&estimate, scenario).unwrap()), "{at}: {} is described", tree.value);
         assert!(!tree.name.is_empty(), "{at}");
         for term in tree.walk() {
             terms += 1;
@@ -135,7 +135,7 @@ proptest! {
         if scenario.mode() == Mode::Training && scenario.engine == Engine::Analytical {
             prop_assert!(same(detail.time.total() * 1e3, estimate.total.step_time_ms.unwrap()));
         }
-        let tree = explain(&scenario, &parts, &estimate, metric("peak_mem_gb", &scenario).unwrap());
+        let tree = explain(&scenario, &parts, &estimate, metric("peak_mem_gb", &scenario).unwrap()).unwrap();
         if let Some(held) = find(&tree, "M").filter(|term| term.equation.is_some()) {
             let sum: f64 = held.terms.iter().map(|term| term.value).sum();
             prop_assert!(same(sum, detail.memory.total()), "{sum} of {}", detail.memory.total());
@@ -160,7 +160,7 @@ fn explained_inputs_state_file_line_knob_or_catalog_origin() {
     let (parts, scenario) =
         plans::one(&library, "h100x128", "train_70b", &[("dp", "2"), ("pue", "1.5"), ("energy_included", "off")]);
     let estimate = engine::estimate(&scenario);
-    let of = |name: &str| explain(&scenario, &parts, &estimate, metric(name, &scenario).unwrap());
+    let of = |name: &str| explain(&scenario, &parts, &estimate, metric(name, &scenario).unwrap()).unwrap();
     let (mfu, cost) = (of("mfu"), of("dollar_per_1m_tokens"));
     let origin = |tree: &Term, symbol: &str| find(tree, symbol).unwrap().origin.clone().unwrap().to_string();
     assert!(origin(&mfu, "tp").ends_with("workloads.yaml:3 parallelism.tp"), "{}", origin(&mfu, "tp"));
@@ -177,7 +177,7 @@ fn equations_are_written_in_symbols_and_in_numbers() {
     let library = plans::library();
     let (parts, scenario) = plans::one(&library, "h100x8", "train_8b", &[]);
     let estimate = engine::estimate(&scenario);
-    let tree = explain(&scenario, &parts, &estimate, metric("tokens_per_sec", &scenario).unwrap());
+    let tree = explain(&scenario, &parts, &estimate, metric("tokens_per_sec", &scenario).unwrap()).unwrap();
     assert_eq!(tree.in_symbols().unwrap(), "X = D / T");
     assert!(tree.in_numbers().unwrap().starts_with("1.049e6 / "), "{}", tree.in_numbers().unwrap());
     let operator = find(&tree, "t_query_key_value").unwrap();

@@ -112,7 +112,7 @@ fn shipped_workloads_optimize_on_their_targets() {
                 assert!(rate(best) >= rate(&found.start), "{at}");
             }
             if scenario.mode() == Mode::Training {
-                let free = (MetricId::Headroom.metric().get)(&best.estimate, &best.scenario);
+                let free = best.value(MetricId::Headroom.metric()).unwrap();
                 assert!(free >= 0.05, "{at}: {free}");
             } else {
                 assert!(best.estimate.total.latency.unwrap().ttft <= 2000.0, "{at}");

@@ -56,7 +56,7 @@ fn answer(library: &Library, target: &str, workload: &str) -> (Scenario, Estimat
 }
 
 fn metric(name: &str, (scenario, estimate): &(Scenario, Estimate)) -> f64 {
-    (Metric::named(name).unwrap().get)(estimate, scenario)
+    Metric::named(name).unwrap().value(estimate, scenario).unwrap()
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn every_target_workload_pair_gives_a_plausible_estimate() {
             let (scenario, estimate) = &answered;
             assert_eq!(scenario.engine == Engine::Analytical, target.accelerator.is_some(), "{pair}");
             for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario)) {
-                let value = (metric.get)(estimate, scenario);
+                let value = metric.value(estimate, scenario).unwrap();
                 // Hardware whose rent is below its running costs never breaks even.
                 let never = metric.name == "break_even_months" && value == f64::INFINITY;
                 assert!(never || (value.is_finite() && value >= 0.0), "{pair}: {} is {value}", metric.name);

@@ -94,11 +94,12 @@ fn row(case: &Node, libraries: &Libraries) -> Result<Row, String> {
     let metric = Metric::named(metric).ok_or_else(|| failed(format!("found the metric {metric}")))?;
     let published =
         case.get("published").and_then(Node::number).ok_or_else(|| failed("no published figure".to_owned()))?;
+    let now = metric.value(&answer, &resolved).ok_or_else(|| failed(metric.inapplicable(&resolved)))?;
     Ok(Row {
         scenario: scenario.to_owned(),
         published,
         before: text("before").unwrap_or("–").to_owned(),
-        now: (metric.get)(&answer, &resolved) / case.get("units").and_then(Node::number).unwrap_or(1.0),
+        now: now / case.get("units").and_then(Node::number).unwrap_or(1.0),
         source: required("source")?.to_owned(),
         weakness: text("weakness").map(str::to_owned),
     })

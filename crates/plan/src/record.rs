@@ -95,8 +95,8 @@ impl Serialize for Metrics<'_> {
         let mut map = serializer.serialize_map(None)?;
         for metric in METRICS.iter().filter(|metric| metric.applies_to(self.scenario)) {
             let held = self.estimate.has_figures() || is_available(metric, self.estimate);
-            let value = held.then(|| (metric.get)(self.estimate, self.scenario));
-            map.serialize_entry(metric.name, &value.filter(|value| value.is_finite()))?;
+            let value = metric.value(self.estimate, self.scenario).filter(|value| held && value.is_finite());
+            map.serialize_entry(metric.name, &value)?;
         }
         map.end()
     }

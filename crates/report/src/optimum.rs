@@ -110,12 +110,12 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
     let head = ["", "start", "best", "change", "hill-climb"];
     let mut table = Table::new(head.map(|name| (name, if name.is_empty() { Align::Left } else { Align::Right })));
     for metric in FIGURES.iter().filter(|metric| metric.applies_to(problem.start)) {
-        let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
         // A candidate that cannot run has no rate.
         let own = matches!(metric.id, MetricId::Accelerators | MetricId::Headroom);
         let known = |candidate: &Candidate| own || is_available(metric, &candidate.estimate);
         let show = |candidate: &Candidate| if known(candidate) { candidate.shown(metric) } else { "n/a".to_owned() };
-        let change = if known(start) { metric.change(value(start), value(best)) } else { String::new() };
+        let values = start.value(metric).zip(best.value(metric)).filter(|_| known(start));
+        let change = values.map_or_else(String::new, |(before, after)| metric.change(before, after));
         table.row([metric.label.to_owned(), show(start), show(best), change, show(climbed)]);
     }
     table.section("knobs");
@@ -172,12 +172,13 @@ fn runners_up(problem: &Problem<'_>, found: &Optimum) -> String {
         right("vs. best".to_owned()),
         left("difference from the best".to_owned()),
     ]);
-    let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
     for (i, candidate) in found.runners_up.iter().enumerate() {
         table.row([
             (i + 2).to_string(),
             candidate.shown(metric),
-            metric.change(value(best), value(candidate)),
+            best.value(metric)
+                .zip(candidate.value(metric))
+                .map_or_else(String::new, |(best, own)| metric.change(best, own)),
             differences_from_best(best, candidate),
         ]);
     }
@@ -364,9 +365,8 @@ pub(crate) fn settings(settings: &[(Knob, Setting)]) -> Map<String, Value> {
 }
 
 fn candidate(candidate: &Candidate) -> Value {
-    let scenario = &candidate.scenario;
-    let metrics = FIGURES.iter().filter(|metric| metric.applies_to(scenario));
-    let metrics = metrics.map(|metric| (metric.name.to_owned(), json!((metric.get)(&candidate.estimate, scenario))));
+    let metrics = FIGURES.iter().filter(|metric| metric.applies_to(&candidate.scenario));
+    let metrics = metrics.map(|metric| (metric.name.to_owned(), json!(candidate.value(metric))));
     json!({
         "changes": settings(&candidate.changes),
         "metrics": sort::collect_unsorted::<Map<_, _>, _>(metrics),
@@ -389,8 +389,7 @@ pub fn csv(problem: &Problem<'_>, found: &Optimum) -> String {
     for (what, candidate) in rows {
         let mut cells = vec![what.to_owned()];
         cells.extend(knobs.iter().map(|knob| candidate.scenario.get(*knob).to_string()));
-        let value = |metric: &&Metric| (metric.get)(&candidate.estimate, &candidate.scenario).to_string();
-        cells.extend(metrics.iter().map(value));
+        cells.extend(metrics.iter().map(|metric| csv::optional(candidate.value(metric))));
         out.push_str(&csv::line(&cells));
     }
     out

@@ -55,8 +55,7 @@ fn csv_of(record: &Record<'_>, scenario: &Scenario, answer: &Estimate) -> String
     // the scenario cannot run.
     for metric in METRICS {
         let says = metric.applies_to(scenario) && is_available(metric, answer);
-        let value = if says { (metric.get)(answer, scenario).to_string() } else { String::new() };
-        fields.push((metric.name, value));
+        fields.push((metric.name, csv::optional(metric.value(answer, scenario).filter(|_| says))));
     }
     let verdict = answer.detail.map_or_else(String::new, |detail| detail.verdict.describe());
     let parity = csv::optional(record.dollar_per_1k_tokens.filter(|_| answer.runs()));

@@ -88,7 +88,8 @@ impl<'s> Columnar<'s> {
         let applies = self.applies.get(row.contender).map_or(&[][..], |applies| applies);
         out.figures.extend(self.metrics.iter().zip(applies).map(|(metric, applies)| {
             let held = *applies && is_available(metric, row.estimate);
-            if held { (metric.get)(row.estimate, row.scenario) } else { f64::NAN }
+            // The columns have NaN where there is no value.
+            metric.value(row.estimate, row.scenario).filter(|_| held).unwrap_or(f64::NAN)
         }));
     }
 

@@ -143,11 +143,11 @@ impl<'s> Columns<'s> {
         for ((metric, label), applies) in self.metrics.iter().zip(&self.labels).zip(applies) {
             out.extend_from_slice(label);
             let held = *applies && is_available(metric, row.estimate);
-            let value = if held { (metric.get)(row.estimate, row.scenario) } else { f64::NAN };
-            if value.is_finite() {
-                number(out, value);
-            } else if self.shape == Shape::JsonLines {
-                out.extend_from_slice(b"null");
+            let value = metric.value(row.estimate, row.scenario).filter(|value| held && value.is_finite());
+            match value {
+                Some(value) => number(out, value),
+                None if self.shape == Shape::JsonLines => out.extend_from_slice(b"null"),
+                None => {}
             }
         }
         let verdict = verdict(row.estimate).as_bytes();

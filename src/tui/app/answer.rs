@@ -159,9 +159,8 @@ impl Answer {
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
         let (scenario, estimate) = (self.scenario.as_ref()?, self.outcome.as_ref().ok()?);
-        let applies = metric.applies_to(scenario) && is_available(metric, estimate);
-        let value = applies.then(|| (metric.get)(estimate, scenario));
-        value.filter(|value| value.is_finite())
+        let value = metric.applicable_value(estimate, scenario).filter(|value| value.is_finite());
+        value.filter(|_| is_available(metric, estimate))
     }
 
     /// A metric's label and value, for the clipboard.

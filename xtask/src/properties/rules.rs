@@ -98,9 +98,9 @@ fn finite(drawn: &Drawn) -> Option<Result<(), String>> {
         .filter(|metric| metric.applies_to(scenario))
         // Hardware whose rent is below its running costs never breaks even.
         .filter(|metric| metric.id != MetricId::BreakEvenMonths)
-        .map(|metric| (metric.name, (metric.get)(answer, scenario)))
-        .filter(|(_, value)| !(value.is_finite() && *value >= 0.0))
-        .map(|(name, value)| format!("{name} is {value}"))
+        .map(|metric| (metric.name, metric.value(answer, scenario)))
+        .filter(|(_, value)| !value.is_some_and(|value| value.is_finite() && value >= 0.0))
+        .map(|(name, value)| format!("{name} is {value:?}"))
         .collect();
     let silent = rate(answer) <= 0.0;
     holds(bad.is_empty() && !silent, || format!("{} {}", bad.join(", "), if silent { "no throughput" } else { "" }))

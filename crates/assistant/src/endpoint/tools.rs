@@ -229,11 +229,12 @@ impl Toolbox<'_> {
         let case = self.case(arguments, None)?;
         let name = arguments.metric.as_deref().ok_or("expected a metric")?;
         let metric = explain::metric(name, &case.scenario).map_err(|error| error.to_string())?;
-        let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric);
+        let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric)
+            .ok_or_else(|| metric.inapplicable(&case.scenario))?;
         let flags = case.command_flags();
         Ok(json!({
             "about": case.about().line(),
-            "value": metric.show((metric.get)(&case.estimate, &case.scenario)),
+            "value": metric.show(tree.value),
             "derivation": term(&tree, DEPTH),
             "command": command(&format!("explain {}", metric.name), flags),
         }))

@@ -83,7 +83,7 @@ fn fastest_token(case: &Case<'_>) -> Option<(f64, u32)> {
             return None;
         }
         let estimate = engine::estimate(&engine::analytical_scenario(&scenario));
-        let time = (MetricId::TpotMs.metric().get)(&estimate, &scenario);
+        let time = MetricId::TpotMs.metric().value(&estimate, &scenario)?;
         (time.is_finite() && time > 0.0).then_some((time, tp))
     };
     let degrees = DEGREES.into_iter().filter(|tp| f64::from(*tp) <= f64::from(model.heads));

@@ -58,7 +58,8 @@ fn changes_that_reach(
         return Ok(reply);
     }
     let goal = goal_seek(&analytical_scenario(&case.scenario), &case.parts, metric, wanted);
-    let lead = format!("{} is {}; the goal is {}", metric.label, metric.show(goal.now), metric.show(wanted));
+    let now = goal.now.map_or_else(|| "–".to_owned(), |now| metric.show(now));
+    let lead = format!("{} is {now}; the goal is {}", metric.label, metric.show(wanted));
     let mut rows = Vec::new();
     let mut reached: Vec<(Case<'_>, String)> = Vec::new();
     for way in goal.solutions.iter().chain(&goal.closest) {
@@ -102,7 +103,8 @@ pub(super) fn sensitivity(question: &ParsedQuestion, context: &Context<'_>) -> R
     let case = question.case(context, &mut reply)?;
     let metric = question.metric(&case, MetricId::TokensPerSec)?;
     case.figure(&mut reply, metric);
-    let tornado = search::sensitivity(&analytical_scenario(&case.scenario), &case.parts, metric);
+    let tornado = search::sensitivity(&analytical_scenario(&case.scenario), &case.parts, metric)
+        .ok_or_else(|| Refusal::Nothing(metric.inapplicable(&case.scenario)))?;
     reply.push_text(format!(
         "{} is {}. Effect of changing each knob by one step and each hardware parameter by 10 %, largest first:",
         metric.label,

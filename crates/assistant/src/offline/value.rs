@@ -138,7 +138,8 @@ pub(super) fn origin(question: &ParsedQuestion, context: &Context<'_>) -> Result
     let metric = question.metric(&case, MetricId::UsdPerHour)?;
     case.figure(&mut reply, metric);
     reply.push_text(format!("{} is {}. Its inputs:", metric.label, case.format_metric(metric)));
-    let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric);
+    let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric)
+        .ok_or_else(|| Refusal::Nothing(metric.inapplicable(&case.scenario)))?;
     let mut rows: Vec<Vec<String>> = Vec::new();
     let leaves = tree.walk().into_iter().filter(|term| term.terms.is_empty());
     for (term, origin) in leaves.filter_map(|term: &Term| Some((term, term.origin.as_ref()?))) {

@@ -31,7 +31,8 @@ pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Re
     reply.push_text(format!("{} is {}{interval}: {}.", metric.label, case.format_metric(metric), metric.help));
     case.figure(&mut reply, metric);
     let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric);
-    if let (Some(symbols), Some(numbers)) = (tree.in_symbols(), tree.in_numbers()) {
+    let equation = tree.as_ref().and_then(|tree| tree.in_symbols().zip(tree.in_numbers()));
+    if let Some((symbols, numbers)) = equation {
         reply.push_text(format!("{symbols} = {numbers}"));
     }
     let detail = case.estimate.detail;
@@ -203,10 +204,10 @@ pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static 
         return false;
     }
     let row = |tried: &EstimatedChange<'_>| {
-        let value = tried.case.value(metric).unwrap_or(f64::NAN);
-        vec![tried.text.clone(), metric.show(value), units::relative(now, value)]
+        let value = tried.case.value(metric)?;
+        Some(vec![tried.text.clone(), metric.show(value), units::relative(now, value)])
     };
-    let rows = tried.iter().map(row).collect();
+    let rows = tried.iter().filter_map(row).collect();
     reply.table(["what improves it", metric.label, "change"], rows);
     for one in &tried {
         one.case.figure(reply, metric);

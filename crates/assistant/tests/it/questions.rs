@@ -44,7 +44,7 @@ fn computed(library: &Library, figure: &Figure) -> Option<f64> {
     let scenario = Scenario::resolve(&parts, &set.iter().map(setting).collect()).unwrap();
     let estimate = engine::estimate(&scenario);
     let metric = figure.metric.metric();
-    Some((metric.get)(&estimate, &scenario)).filter(|value| value.is_finite())
+    metric.value(&estimate, &scenario).filter(|value| value.is_finite())
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl<'a> Trial<'a> {
     /// Gain of a rule's changes; `None` if it is less than `worth`, or the changed scenario cannot run.
     pub(super) fn advice(&mut self, rule: &'static Rule, changes: Changes, worth: f64) -> Option<Advice> {
         let metric = self.metric;
-        let before = (metric.get)(&self.before, &self.base);
+        let before = metric.value(&self.before, &self.base)?;
         let fixes = !self.fits();
         let (ran, held) = (self.base.software_supports(&self.base.base), weights_gb(&self.base));
         // Like a search, reject changes that leave too little free memory, unless the scenario leaves as little
@@ -86,7 +86,7 @@ impl<'a> Trial<'a> {
         let spacious = !fixes && !is_tight(&self.before);
         let (scenario, _) = self.try_changes(&changes)?;
         let estimate = &self.turned;
-        let after = (metric.get)(estimate, &scenario);
+        let after = metric.value(estimate, &scenario)?;
         let rate = estimate.total.tokens_per_sec;
         let gain = gain(metric, before, after);
         // Reject changes that the software does not support, unless it does not support the scenario either.
@@ -110,8 +110,10 @@ impl<'a> Trial<'a> {
         let stated = stated.slo_ttft_ms.or(stated.slo_tpot_ms).is_some();
         let split = self.base.base.pools().is_none() && scenario.base.pools().is_some();
         self.latency_bounds.iter().any(|bound| {
-            let worse = latency_metric(bound)
-                .is_some_and(|metric| (metric.get)(after, scenario) > (metric.get)(&self.before, &self.base));
+            let worse = latency_metric(bound).is_some_and(|metric| {
+                let (after, before) = (metric.value(after, scenario), metric.value(&self.before, &self.base));
+                after.zip(before).is_some_and(|(after, before)| after > before)
+            });
             let met = self.fits() && bound.holds(&self.before, &self.base);
             worse && !bound.holds(after, scenario) && (stated || split || met)
         })
@@ -122,10 +124,9 @@ impl<'a> Trial<'a> {
         let latencies = [MetricId::TtftMs, MetricId::TpotMs].map(MetricId::metric).into_iter();
         latencies
             .filter(|metric| metric.applies_to(scenario))
-            .map(|metric| LatencyLoss {
-                metric,
-                before: (metric.get)(&self.before, &self.base),
-                after: (metric.get)(after, scenario),
+            .filter_map(|metric| {
+                let before = metric.value(&self.before, &self.base)?;
+                Some(LatencyLoss { metric, before, after: metric.value(after, scenario)? })
             })
             .filter(|loss| loss.before > 0.0 && loss.after > (1.0 + LATENCY_TOLERANCE) * loss.before)
             .collect()

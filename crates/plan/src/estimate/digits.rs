@@ -10,10 +10,11 @@ use atlas_core::units::{self, DIGITS};
 /// Half-width of an interval, relative to the value, above which a fourth digit is not significant.
 const WIDE_INTERVAL: f64 = 0.05;
 
-/// Formats a metric's value; with three digits instead of four if [`has_wide_interval`].
+/// Formats a metric's value, with three digits instead of four if [`has_wide_interval`]; a dash if it has none.
 #[must_use]
 pub fn shown(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> String {
-    metric.show_in((metric.get)(estimate, scenario), digits(metric, scenario, estimate))
+    let value = metric.value(estimate, scenario);
+    value.map_or_else(|| "–".to_owned(), |value| metric.show_in(value, digits(metric, scenario, estimate)))
 }
 
 fn digits(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> i32 {
@@ -25,8 +26,9 @@ fn digits(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> i32 {
 #[must_use]
 pub fn has_wide_interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> bool {
     let wide = |metric: &Metric| {
-        let value = (metric.get)(estimate, scenario);
-        metric.interval(estimate, scenario).map(|(low, high)| high - low > 2.0 * WIDE_INTERVAL * value.abs())
+        let (low, high) = metric.interval(estimate, scenario)?;
+        let value = metric.value(estimate, scenario)?;
+        Some(high - low > 2.0 * WIDE_INTERVAL * value.abs())
     };
     let follows = matches!(metric.section, Section::Throughput | Section::Latency);
     let key = || follows && Metric::headlines(scenario.mode()).any(|metric| wide(metric) == Some(true));
@@ -34,8 +36,8 @@ pub fn has_wide_interval(metric: &Metric, scenario: &Scenario, estimate: &Estima
 }
 
 /// Divisor and number of decimals that [`shown`] uses for a metric's value.
-fn written(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> (f64, usize) {
-    let (value, digits) = ((metric.get)(estimate, scenario), digits(metric, scenario, estimate));
+fn written(metric: &Metric, scenario: &Scenario, estimate: &Estimate, value: f64) -> (f64, usize) {
+    let digits = digits(metric, scenario, estimate);
     let text = metric.show_in(value, digits);
     let number = text.split(' ').next().unwrap_or_default();
     let decimals = number.split_once('.').map_or(0, |(_, fraction)| fraction.len());
@@ -46,20 +48,22 @@ fn written(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> (f64, u
 #[must_use]
 pub fn interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<[String; 2]> {
     let (low, high) = metric.interval(estimate, scenario)?;
-    if !(low.is_finite() && high.is_finite()) || low == high || (metric.get)(estimate, scenario) == 0.0 {
+    let value = metric.value(estimate, scenario)?;
+    if !(low.is_finite() && high.is_finite()) || low == high || value == 0.0 {
         return None;
     }
-    let (scale, decimals) = written(metric, scenario, estimate);
+    let (scale, decimals) = written(metric, scenario, estimate, value);
     Some(ends(low / scale, high / scale, decimals))
 }
 
 /// Formats the change of a metric since `before`, with its sign, in the unit that [`shown`] uses for the value. It has
-/// at most as many decimals as the value, unless the change would then be shown as zero.
+/// at most as many decimals as the value, unless the change would then be shown as zero. `None` without a value.
 #[must_use]
-pub fn difference(metric: &Metric, scenario: &Scenario, estimate: &Estimate, before: f64) -> String {
-    let change = (metric.get)(estimate, scenario) - before;
+pub fn difference(metric: &Metric, scenario: &Scenario, estimate: &Estimate, before: f64) -> Option<String> {
+    let value = metric.value(estimate, scenario)?;
+    let change = value - before;
     let sign = if change < 0.0 { "-" } else { "+" };
-    let (scale, decimals) = written(metric, scenario, estimate);
+    let (scale, decimals) = written(metric, scenario, estimate, value);
     let number = (change / scale).abs();
     let order = math::log10(number).floor();
     let text = match order {
@@ -77,7 +81,7 @@ pub fn difference(metric: &Metric, scenario: &Scenario, estimate: &Estimate, bef
             }
         }
     };
-    format!("{sign}{text}")
+    Some(format!("{sign}{text}"))
 }
 
 #[cfg(test)]

@@ -229,7 +229,7 @@ pub struct Metric {
     /// One-line help text.
     pub help: &'static str,
     /// Computes the value from an estimate.
-    pub get: fn(&Estimate, &Scenario) -> f64,
+    get: fn(&Estimate, &Scenario) -> Option<f64>,
 }
 
 impl MetricId {
@@ -390,16 +390,23 @@ impl Metric {
         }
     }
 
+    /// Value in an estimate of `scenario`; `None` if the estimate has none.
+    #[must_use]
+    pub fn value(&self, estimate: &Estimate, scenario: &Scenario) -> Option<f64> {
+        (self.get)(estimate, scenario)
+    }
+
     /// Value for `scenario`, if the metric applies.
     #[must_use]
     pub fn applicable_value(&self, estimate: &Estimate, scenario: &Scenario) -> Option<f64> {
-        self.applies_to(scenario).then(|| (self.get)(estimate, scenario))
+        if self.applies_to(scenario) { self.value(estimate, scenario) } else { None }
     }
 
     /// Ends of the interval that contains 90 % of measurements, if known.
     #[must_use]
     pub fn interval(&self, estimate: &Estimate, scenario: &Scenario) -> Option<(f64, f64)> {
-        self.factors(estimate, scenario).map(|factors| self.around((self.get)(estimate, scenario), factors))
+        let factors = self.factors(estimate, scenario)?;
+        Some(self.around(self.value(estimate, scenario)?, factors))
     }
 
     /// Ends of the interval around a value. That of a share ends at 100 %, unless the value itself is above: by

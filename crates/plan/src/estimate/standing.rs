@@ -60,9 +60,10 @@ pub fn depends_on_price_basis(metric: &Metric) -> bool {
 #[must_use]
 pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {
     let priced = !depends_on_price_basis(metric) || scenario.usd_node_hour().is_some();
-    (metric.applies_to(scenario) && is_available(metric, estimate) && priced)
-        .then(|| (metric.get)(estimate, scenario))
-        .filter(|value| !value.is_nan())
+    if !(metric.applies_to(scenario) && is_available(metric, estimate) && priced) {
+        return None;
+    }
+    metric.value(estimate, scenario).filter(|value| !value.is_nan())
 }
 
 /// Metric whose interval applies to a metric without one of its own: latencies of a request consist mostly of the one

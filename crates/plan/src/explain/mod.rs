@@ -224,18 +224,18 @@ pub fn metric(name: &str, scenario: &Scenario) -> Result<&'static Metric, Explai
     }
 }
 
-/// Derivation of a metric of an estimate of `scenario`.
+/// Derivation of a metric of an estimate of `scenario`; `None` if the estimate does not have the metric.
 #[must_use]
-pub fn explain(scenario: &Scenario, parts: &Parts, estimate: &Estimate, metric: &Metric) -> Term {
+pub fn explain(scenario: &Scenario, parts: &Parts, estimate: &Estimate, metric: &Metric) -> Option<Term> {
     let inputs = Inputs::of(scenario, parts);
     let whole = Context { inputs: &inputs, scenario, estimate, total: &estimate.total };
     derive(&whole, metric)
 }
 
 /// Like [`explain`], for existing [`Inputs`].
-fn derive(whole: &Context<'_>, metric: &Metric) -> Term {
+fn derive(whole: &Context<'_>, metric: &Metric) -> Option<Term> {
     let Context { scenario, estimate, .. } = *whole;
-    let value = (metric.get)(estimate, scenario);
+    let value = metric.value(estimate, scenario)?;
     let own = match scenario.engine {
         Engine::Benchboard => benchboard::explain(whole, metric.id, value),
         _ => None,
@@ -257,7 +257,7 @@ fn derive(whole: &Context<'_>, metric: &Metric) -> Term {
     if described.name.is_empty() {
         described.name = metric.help.into();
     }
-    described
+    Some(described)
 }
 
 /// Unit in which the value of a metric is stored.

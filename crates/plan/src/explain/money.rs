@@ -18,8 +18,8 @@ pub(super) fn working_accelerators(whole: &Context<'_>) -> Term {
 }
 
 /// Derivation of another metric as a term.
-pub(super) fn of(whole: &Context<'_>, symbol: &'static str, id: MetricId) -> Term {
-    Term { symbol: symbol.into(), ..derive(whole, id.metric()) }
+pub(super) fn of(whole: &Context<'_>, symbol: &'static str, id: MetricId) -> Option<Term> {
+    Some(Term { symbol: symbol.into(), ..derive(whole, id.metric())? })
 }
 
 /// Metrics derived from throughput, power and prices; `None` for all others.
@@ -41,57 +41,57 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
             } else {
                 as_requested(whole, whole.inputs.accelerators())
             };
-            Term::stated("X_a", "", "tok/s", value, rate() / working)
+            Term::stated("X_a", "", "tok/s", value, rate()? / working)
         }
         MetricId::DollarPer1kTokens => {
-            Term::stated("C_1k", "", "USD", value, as_requested(whole, hourly(whole)) * 1000.0 / (rate() * 3600.0))
+            Term::stated("C_1k", "", "USD", value, as_requested(whole, hourly(whole)?) * 1000.0 / (rate()? * 3600.0))
         }
         MetricId::DollarPer1mTokens => {
-            Term::stated("C_1M", "", "USD", value, of(whole, "C_1k", MetricId::DollarPer1kTokens) * 1000.0)
+            Term::stated("C_1M", "", "USD", value, of(whole, "C_1k", MetricId::DollarPer1kTokens)? * 1000.0)
         }
         MetricId::TokensPerDollar => {
-            let per_thousand = of(whole, "C_1k", MetricId::DollarPer1kTokens);
+            let per_thousand = of(whole, "C_1k", MetricId::DollarPer1kTokens)?;
             Term::stated("tokens_per_USD", "", "tok", value, Written::from(1000.0) / per_thousand)
         }
-        MetricId::UsdPerHour => Term { name: "".into(), ..hourly(whole) },
-        MetricId::PowerW => Term::stated("P", "", "W", value, power() * nodes()),
-        MetricId::TokensPerJoule => Term::stated("tokens_per_J", "", "tok/J", value, rate() / (power() * nodes())),
+        MetricId::UsdPerHour => Term { name: "".into(), ..hourly(whole)? },
+        MetricId::PowerW => Term::stated("P", "", "W", value, power()? * nodes()),
+        MetricId::TokensPerJoule => Term::stated("tokens_per_J", "", "tok/J", value, rate()? / (power()? * nodes())),
         MetricId::TimeToTrainH | MetricId::TimeToPublishedH => {
             let symbol = if id == MetricId::TimeToTrainH { "T_run" } else { "T_published" };
-            Term::stated(symbol, "", "h", value, budget(whole, id) / (rate() * 3600.0))
+            Term::stated(symbol, "", "h", value, budget(whole, id)? / (rate()? * 3600.0))
         }
         MetricId::DollarPer1tTokens => {
-            Term::stated("C_1T", "", "USD", value, of(whole, "C_1k", MetricId::DollarPer1kTokens) * 1e9)
+            Term::stated("C_1T", "", "USD", value, of(whole, "C_1k", MetricId::DollarPer1kTokens)? * 1e9)
         }
         MetricId::UsdPerRun | MetricId::UsdToPublished => {
-            let each = of(whole, "C_1k", MetricId::DollarPer1kTokens);
+            let each = of(whole, "C_1k", MetricId::DollarPer1kTokens)?;
             let symbol = if id == MetricId::UsdPerRun { "C_run" } else { "C_published" };
-            Term::stated(symbol, "", "USD", value, each * budget(whole, id) / 1000.0)
+            Term::stated(symbol, "", "USD", value, each * budget(whole, id)? / 1000.0)
         }
-        MetricId::UsdPerHourOwned => owned(whole, value),
+        MetricId::UsdPerHourOwned => owned(whole, value)?,
         MetricId::DollarPer1mTokensOwned => {
             let hour = MetricId::UsdPerHourOwned.metric();
-            let hour = owned(whole, (hour.get)(whole.estimate, whole.scenario));
-            Term::stated("C_1M_owned", "", "USD", value, as_requested(whole, hour) * 1e6 / (rate() * 3600.0))
+            let hour = owned(whole, hour.value(whole.estimate, whole.scenario)?)?;
+            Term::stated("C_1M_owned", "", "USD", value, as_requested(whole, hour) * 1e6 / (rate()? * 3600.0))
         }
-        MetricId::BreakEvenMonths => break_even(whole, value),
+        MetricId::BreakEvenMonths => break_even(whole, value)?,
         MetricId::TokensPerWh => Term::stated(
             "tokens_per_Wh",
             "",
             "tok/Wh",
             value,
-            of(whole, "tokens_per_J", MetricId::TokensPerJoule) * 3600.0,
+            of(whole, "tokens_per_J", MetricId::TokensPerJoule)? * 3600.0,
         ),
         MetricId::JoulesPerToken => {
-            let per_joule = of(whole, "tokens_per_J", MetricId::TokensPerJoule);
+            let per_joule = of(whole, "tokens_per_J", MetricId::TokensPerJoule)?;
             Term::stated("J_token", "", "J", value, Written::from(1.0) / per_joule)
         }
-        MetricId::KwhPer1mTokens => energy(whole, value, Written::from(1e6)),
-        MetricId::KwhPerRun => energy(whole, value, budget(whole, id).into()),
+        MetricId::KwhPer1mTokens => energy(whole, value, Written::from(1e6))?,
+        MetricId::KwhPerRun => energy(whole, value, budget(whole, id)?.into())?,
         MetricId::KgCo2ePer1mTokens | MetricId::KgCo2ePerRun => {
             let kwh = if id == MetricId::KgCo2ePerRun { MetricId::KwhPerRun } else { MetricId::KwhPer1mTokens };
             let grid = whole.inputs.knob("kg_kWh", Knob::KgCo2ePerKwh);
-            Term::stated("CO2e", "", "kg", value, of(whole, "E", kwh) * grid)
+            Term::stated("CO2e", "", "kg", value, of(whole, "E", kwh)? * grid)
         }
         _ => return None,
     })
@@ -113,25 +113,25 @@ fn as_requested(whole: &Context<'_>, term: Term) -> Written {
 }
 
 /// Tokens of the run: stated by the knob, or published for the model.
-fn budget(whole: &Context<'_>, id: MetricId) -> Term {
+fn budget(whole: &Context<'_>, id: MetricId) -> Option<Term> {
     if matches!(id, MetricId::TimeToPublishedH | MetricId::UsdToPublished) {
-        let tokens = whole.scenario.published_tokens.unwrap_or(0.0);
-        return whole.inputs.model("D_published", "published number of training tokens", "tok", tokens);
+        let tokens = whole.scenario.published_tokens?;
+        return Some(whole.inputs.model("D_published", "published number of training tokens", "tok", tokens));
     }
-    whole.inputs.knob("D_run", Knob::TrainTokens)
+    Some(whole.inputs.knob("D_run", Knob::TrainTokens))
 }
 
 /// Energy for `tokens` tokens, including PUE.
-fn energy(whole: &Context<'_>, value: f64, tokens: Written) -> Term {
-    let per_joule = of(whole, "tokens_per_J", MetricId::TokensPerJoule);
+fn energy(whole: &Context<'_>, value: f64, tokens: Written) -> Option<Term> {
+    let per_joule = of(whole, "tokens_per_J", MetricId::TokensPerJoule)?;
     let written = tokens / per_joule / 3.6e6 * whole.inputs.knob("PUE", Knob::Pue);
-    Term::stated("E", "energy including PUE", "kWh", value, written)
+    Some(Term::stated("E", "energy including PUE", "kWh", value, written))
 }
 
 /// Purchase price of a node.
-fn purchase(whole: &Context<'_>) -> Term {
-    Term::input("C_node", "purchase price of a node", "USD", whole.scenario.capex_usd_node.unwrap_or(0.0))
-        .from(whole.inputs.of_knob(Knob::CapexUsdNode))
+fn purchase(whole: &Context<'_>) -> Option<Term> {
+    let price = Term::input("C_node", "purchase price of a node", "USD", whole.scenario.capex_usd_node?);
+    Some(price.from(whole.inputs.of_knob(Knob::CapexUsdNode)))
 }
 
 /// Share of the time in which owned hardware is in use.
@@ -140,15 +140,15 @@ fn utilization(whole: &Context<'_>) -> Term {
 }
 
 /// Initial cost of buying a node.
-fn outlay(whole: &Context<'_>) -> Term {
+fn outlay(whole: &Context<'_>) -> Option<Term> {
     let inputs = whole.inputs;
     let shares = inputs.knob("s_net", Knob::NetworkShare) + inputs.knob("s_spare", Knob::SparesShare) + 1.0;
-    Term::derived(
+    Some(Term::derived(
         "C_outlay",
         "purchase cost per node, including network, storage and spares",
         "USD",
-        purchase(whole) * shares,
-    )
+        purchase(whole)? * shares,
+    ))
 }
 
 /// Annual cost of running an owned node.
@@ -160,9 +160,9 @@ fn running(whole: &Context<'_>) -> Term {
 }
 
 /// Energy cost of one node per hour.
-fn energy_of_node(whole: &Context<'_>) -> Term {
+fn energy_of_node(whole: &Context<'_>) -> Option<Term> {
     let (inputs, scenario) = (whole.inputs, whole.scenario);
-    let power = of(whole, "P_node", MetricId::NodePowerW);
+    let power = of(whole, "P_node", MetricId::NodePowerW)?;
     let kwh: Written = match scenario.terms.peak_usd_per_kwh {
         None => inputs.knob("USD_kWh", Knob::UsdPerKwh).into(),
         Some(_) => Term::input(
@@ -178,14 +178,14 @@ fn energy_of_node(whole: &Context<'_>) -> Term {
         .into(),
     };
     let energy = power * inputs.knob("PUE", Knob::Pue) / 1000.0 * kwh;
-    Term::derived("C_energy", "energy cost of one node per hour", "USD", energy)
+    Some(Term::derived("C_energy", "energy cost of one node per hour", "USD", energy))
 }
 
 /// Energy cost of all nodes per hour.
-fn energy_hour(whole: &Context<'_>) -> Term {
+fn energy_hour(whole: &Context<'_>) -> Option<Term> {
     let value = whole.estimate.cost.energy_usd_per_hour;
-    let all = energy_of_node(whole) * whole.inputs.knob("nodes", Knob::NumNodes);
-    Term::stated("C_energy_all", "energy cost of all nodes per hour", "USD", value, all)
+    let all = energy_of_node(whole)? * whole.inputs.knob("nodes", Knob::NumNodes);
+    Some(Term::stated("C_energy_all", "energy cost of all nodes per hour", "USD", value, all))
 }
 
 /// Cost of a productive hour of a rented node, without separately billed energy.
@@ -198,9 +198,9 @@ fn rent(whole: &Context<'_>) -> Written {
 }
 
 /// Months until a node has paid for itself.
-fn break_even(whole: &Context<'_>, months: f64) -> Term {
+fn break_even(whole: &Context<'_>, months: f64) -> Option<Term> {
     let hour = match whole.scenario.rent_includes_energy() {
-        true => rent(whole) - energy_of_node(whole),
+        true => rent(whole) - energy_of_node(whole)?,
         // Both the tenant and the owner pay for energy.
         false => rent(whole),
     };
@@ -210,11 +210,10 @@ fn break_even(whole: &Context<'_>, months: f64) -> Term {
     };
     let saved = hour * utilization(whole) * HOURS_PER_MONTH - running(whole) / 12.0;
     let saved = Term::derived("C_saved", "rent saved per month, minus energy, colocation and staff", "USD", saved);
-    Term::input("months", "", "", months)
-        .from(Origin::Engine(
-            "-ln(1 - C_outlay × r / 12 / C_saved) / ln(1 + r / 12); never if C_saved < C_outlay × r / 12",
-        ))
-        .depending_on(vec![outlay(whole), saved, whole.inputs.knob("r", Knob::CapitalCost)])
+    let origin =
+        Origin::Engine("-ln(1 - C_outlay × r / 12 / C_saved) / ln(1 + r / 12); never if C_saved < C_outlay × r / 12");
+    let bearing = vec![outlay(whole)?, saved, whole.inputs.knob("r", Knob::CapitalCost)];
+    Some(Term::input("months", "", "", months).from(origin).depending_on(bearing))
 }
 
 /// Energy cost of the idle hours of an owned node per productive hour; `None` if it always works.
@@ -245,7 +244,7 @@ fn idle_energy_of_node(whole: &Context<'_>) -> Option<Term> {
 }
 
 /// Cost of a productive hour of owned nodes, without the energy of that hour.
-fn owned_hour(whole: &Context<'_>) -> Written {
+fn owned_hour(whole: &Context<'_>) -> Option<Written> {
     let years = whole.inputs.knob("years", Knob::AmortizationYears);
     let interest = whole.inputs.knob("r", Knob::CapitalCost);
     let recovery = capital_recovery(whole.scenario.terms.capital_cost, whole.scenario.amortization_years);
@@ -258,41 +257,41 @@ fn owned_hour(whole: &Context<'_>) -> Written {
     .from(Origin::Engine("r / (1 - (1 + r / 12)^(-12 years))"))
     .depending_on(vec![interest, years]);
     let year =
-        Term::derived("C_year", "cost of an owned node per year", "USD", outlay(whole) * recovery + running(whole));
+        Term::derived("C_year", "cost of an owned node per year", "USD", outlay(whole)? * recovery + running(whole));
     let hours = Term::derived("h_worked", "productive hours per year", "h", utilization(whole) * HOURS_PER_YEAR);
     let nodes = || whole.inputs.knob("nodes", Knob::NumNodes);
     let hour = year * nodes() / hours;
-    match idle_energy_of_node(whole) {
+    Some(match idle_energy_of_node(whole) {
         Some(idle) => hour + idle * nodes(),
         None => hour,
-    }
+    })
 }
 
 /// Cost of a productive hour of owned nodes, including energy.
-fn owned(whole: &Context<'_>, value: f64) -> Term {
-    Term::stated("C_owned", "", "USD", value, owned_hour(whole) + energy_hour(whole))
+fn owned(whole: &Context<'_>, value: f64) -> Option<Term> {
+    Some(Term::stated("C_owned", "", "USD", value, owned_hour(whole)? + energy_hour(whole)?))
 }
 
 /// Hourly cost of all nodes at the price basis in effect.
-fn hourly(whole: &Context<'_>) -> Term {
+fn hourly(whole: &Context<'_>) -> Option<Term> {
     let (inputs, scenario) = (whole.inputs, whole.scenario);
     let value = whole.estimate.cost.usd_per_hour;
     if scenario.terms.basis == PriceBasis::Owned {
-        let all = if scenario.capex_usd_node.is_some() {
-            owned_hour(whole) + energy_hour(whole)
-        } else {
-            energy_hour(whole).into()
+        let energy = energy_hour(whole)?;
+        let all = match owned_hour(whole) {
+            Some(owned) => owned + energy,
+            None => energy.into(),
         };
-        return Term::stated("C_hour", "all owned nodes including energy, per hour", "USD", value, all);
+        return Some(Term::stated("C_hour", "all owned nodes including energy, per hour", "USD", value, all));
     }
     let rent = rent(whole);
     let nodes = inputs.knob("nodes", Knob::NumNodes);
     if scenario.energy_is_included() {
-        return Term::stated("C_hour", "rental of all nodes per hour", "USD", value, rent * nodes);
+        return Some(Term::stated("C_hour", "rental of all nodes per hour", "USD", value, rent * nodes));
     }
-    let energy = energy_of_node(whole);
+    let energy = energy_of_node(whole)?;
     let all = (rent + energy) * nodes;
-    Term::stated("C_hour", "rental and energy cost of all nodes per hour", "USD", value, all)
+    Some(Term::stated("C_hour", "rental and energy cost of all nodes per hour", "USD", value, all))
 }
 
 /// Power of a node with an engine that models the hardware: accelerators and the rest of the node.
@@ -305,10 +304,10 @@ pub(super) fn node_power(whole: &Context<'_>, value: f64) -> Term {
     let count = Term::input("n_node", "accelerators per node", "", f64::from(scenario.accelerators_per_node))
         .from(inputs.target(&["accelerators_per_node"], "not stated in the files"));
     let mut bearing = vec![count, inputs.sheet("TDP", "TDP of an accelerator", "W", tdp, &[])];
-    for (id, symbol) in [(MetricId::FlopUtilization, "u_flop"), (MetricId::HbmBwUtil, "u_hbm")] {
-        let metric = id.metric();
-        let share = (metric.get)(whole.estimate, scenario);
-        bearing.push(Term::input(symbol, metric.help, "", share).from(Origin::Engine("computed by the engine")));
+    let (flop, hbm) = (whole.total.flop_utilization, whole.total.hbm_bw_util);
+    for (id, symbol, share) in [(MetricId::FlopUtilization, "u_flop", flop), (MetricId::HbmBwUtil, "u_hbm", hbm)] {
+        let help = id.metric().help;
+        bearing.push(Term::input(symbol, help, "", share).from(Origin::Engine("computed by the engine")));
     }
     if scenario.terms.clock_share < 1.0 {
         bearing.push(inputs.knob("f_clock", Knob::ClockShare));

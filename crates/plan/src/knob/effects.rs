@@ -91,10 +91,10 @@ pub(super) fn description(parts: &Parts, overrides: &Overrides) -> String {
         Err(refused) => refused.to_string(),
         Ok(scenario) => {
             let estimate = estimate(&scenario);
-            let owned: Vec<f64> = crate::estimate::METRICS
+            let owned: Vec<Option<f64>> = crate::estimate::METRICS
                 .iter()
                 .filter(|metric| metric.applies_to(&scenario))
-                .map(|metric| (metric.get)(&estimate, &scenario))
+                .map(|metric| metric.value(&estimate, &scenario))
                 .collect();
             let notes: Vec<String> =
                 notes::notes(&scenario, &estimate).into_iter().filter(|note| !note.starts_with("assumed")).collect();

@@ -162,10 +162,11 @@ impl Scenario {
         (outside * self.usd_per_kwh + (worked - outside) * peak) / worked.max(1e-9)
     }
 
-    /// Initial cost of buying a node, USD: the node and its shares of network, storage and spares.
+    /// Initial cost of buying a node, USD: the node and its shares of network, storage and spares; `None` without a
+    /// purchase price.
     #[must_use]
-    pub fn outlay_usd_node(&self) -> f64 {
-        self.capex_usd_node.unwrap_or(0.0) * (1.0 + self.terms.network_share + self.terms.spares_share)
+    pub fn outlay_usd_node(&self) -> Option<f64> {
+        Some(self.capex_usd_node? * (1.0 + self.terms.network_share + self.terms.spares_share))
     }
 
     /// Annual cost of running an owned node, USD: colocation and staff, without energy.
@@ -203,12 +204,13 @@ impl Scenario {
     }
 
     /// Cost of a productive hour of an owned node without the energy of that hour, USD: purchase with interest,
-    /// colocation and staff, spread over the productive hours, and the energy of the idle hours.
+    /// colocation and staff, spread over the productive hours, and the energy of the idle hours. `None` without a purchase
+    /// price.
     #[must_use]
-    pub fn owned_usd_node_hour(&self) -> f64 {
-        let recovered = self.outlay_usd_node() * capital_recovery(self.terms.capital_cost, self.amortization_years);
+    pub fn owned_usd_node_hour(&self) -> Option<f64> {
+        let recovered = self.outlay_usd_node()? * capital_recovery(self.terms.capital_cost, self.amortization_years);
         let year = recovered + self.running_usd_node_year();
-        year / (HOURS_PER_YEAR * self.utilization).max(1e-9) + self.idle_usd_node_hour()
+        Some(year / (HOURS_PER_YEAR * self.utilization).max(1e-9) + self.idle_usd_node_hour())
     }
 
     /// Cost of a productive hour of a rented node, USD, if known. Reserved nodes are also paid while idle.
@@ -222,7 +224,7 @@ impl Scenario {
     #[must_use]
     pub fn usd_node_hour(&self) -> Option<f64> {
         match self.terms.basis {
-            PriceBasis::Owned => self.capex_usd_node.map(|_| self.owned_usd_node_hour()),
+            PriceBasis::Owned => self.owned_usd_node_hour(),
             _ => self.rent_usd_node_hour(),
         }
     }
@@ -245,20 +247,20 @@ impl Scenario {
     }
 
     /// Months after which buying a node is cheaper than renting it for its productive hours, including interest;
-    /// infinite if it never is. `energy` is the hourly energy cost per working node that only the owner pays, USD.
+    /// infinite if it never is, `None` unless both prices are known. `energy` is the hourly energy cost per working node that only the owner pays, USD.
     #[must_use]
-    pub fn break_even_months(&self, energy: f64) -> f64 {
+    pub fn break_even_months(&self, energy: f64) -> Option<f64> {
         let month = HOURS_PER_MONTH * self.utilization;
         let energy = energy + self.idle_usd_node_hour();
-        let saved = (self.rent_usd_node_hour().unwrap_or(0.0) - energy) * month - self.running_usd_node_year() / 12.0;
-        let (outlay, interest) = (self.outlay_usd_node(), self.terms.capital_cost / 12.0);
+        let saved = (self.rent_usd_node_hour()? - energy) * month - self.running_usd_node_year() / 12.0;
+        let (outlay, interest) = (self.outlay_usd_node()?, self.terms.capital_cost / 12.0);
         if saved <= outlay * interest {
-            return f64::INFINITY;
+            return Some(f64::INFINITY);
         }
-        if interest <= 0.0 {
+        Some(if interest <= 0.0 {
             outlay / saved
         } else {
             -math::ln(1.0 - outlay * interest / saved) / math::ln_1p(interest)
-        }
+        })
     }
 }

@@ -32,13 +32,13 @@ pub fn at(start: &Scenario, utilization: f64) -> Option<Point> {
     }
     let mut answer = Estimate::default();
     estimate_into(&scenario, &mut answer);
-    let figure = |metric: &Metric| (metric.get)(&answer, &scenario);
+    let figure = |metric: &Metric| metric.value(&answer, &scenario);
     Some(Point {
         utilization,
-        rent: figure(MetricId::UsdPerHour.metric()),
-        owned: figure(MetricId::UsdPerHourOwned.metric()),
+        rent: figure(MetricId::UsdPerHour.metric())?,
+        owned: figure(MetricId::UsdPerHourOwned.metric())?,
         million_tokens: answer.total.tokens_per_sec * 3600.0 * 1e-6 / answer.shortfall(),
-        months: figure(MetricId::BreakEvenMonths.metric()),
+        months: figure(MetricId::BreakEvenMonths.metric())?,
     })
 }
 

@@ -160,12 +160,14 @@ impl Condition {
         }
     }
 
-    /// Whether the constraint is met. A metric that is NaN meets none.
+    /// Whether the constraint is met. A metric that is NaN, or that the estimate does not have, meets none.
     #[must_use]
     pub fn holds(&self, estimate: &Estimate, scenario: &Scenario) -> bool {
         match self {
             Condition::Fits => fits(estimate),
-            Condition::Figure(metric, relation, bound) => relation.holds((metric.get)(estimate, scenario), *bound),
+            Condition::Figure(metric, relation, bound) => {
+                metric.value(estimate, scenario).is_some_and(|value| relation.holds(value, *bound))
+            }
             Condition::Knob(knob, relation, bound) => match (scenario.get(*knob), bound) {
                 (Setting::Number(value), Setting::Number(bound)) => relation.holds(value, *bound),
                 (value, bound) => (value == *bound) == (*relation == Relation::Equal),

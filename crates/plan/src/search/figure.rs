@@ -57,11 +57,11 @@ pub fn unknown(name: &str) -> String {
     format!("unknown metric `{name}`{}", clause(near(name)))
 }
 
-/// Score of a metric: smaller is better; infinite if the value is not finite.
+/// Score of a metric: smaller is better; infinite without a finite value.
 #[must_use]
 pub fn score(metric: &Metric, estimate: &Estimate, scenario: &Scenario) -> f64 {
-    let value = (metric.get)(estimate, scenario);
-    if value.is_finite() { metric.better.sort_key(value) } else { f64::INFINITY }
+    let value = metric.value(estimate, scenario).filter(|value| value.is_finite());
+    value.map_or(f64::INFINITY, |value| metric.better.sort_key(value))
 }
 
 #[cfg(test)]

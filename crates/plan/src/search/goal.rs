@@ -30,8 +30,8 @@ pub struct Solution {
 pub struct Goal {
     /// Metric.
     pub metric: &'static Metric,
-    /// Current value of the metric.
-    pub now: f64,
+    /// Current value of the metric; `None` if the scenario cannot run, or has no finite value.
+    pub now: Option<f64>,
     /// Wanted value of the metric.
     pub wanted: f64,
     /// Single changes that reach the goal: settings first, then properties of the traffic, the target and the hardware.
@@ -106,9 +106,9 @@ fn rank(knob: Knob) -> u8 {
 #[must_use]
 pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wanted: f64) -> Goal {
     let mut seeker =
-        Seeker { scenario, parts, metric, wanted, now: 0.0, min_per_accelerator: 0.0, estimate: Estimate::default() };
-    seeker.now = seeker.value(scenario).unwrap_or(f64::NAN);
-    if is_share_of_peak(metric) && seeker.now < wanted {
+        Seeker { scenario, parts, metric, wanted, now: None, min_per_accelerator: 0.0, estimate: Estimate::default() };
+    seeker.now = seeker.value(scenario);
+    if is_share_of_peak(metric) && seeker.is_below() {
         seeker.min_per_accelerator = per_accelerator(&seeker.estimate, scenario);
     }
     let mut solutions = Vec::new();
@@ -139,7 +139,7 @@ struct Seeker<'s> {
     parts: &'s Parts,
     metric: &'static Metric,
     wanted: f64,
-    now: f64,
+    now: Option<f64>,
     /// Lowest throughput per accelerator of a solution.
     min_per_accelerator: f64,
     estimate: Estimate,
@@ -151,15 +151,18 @@ fn per_accelerator(estimate: &Estimate, scenario: &Scenario) -> f64 {
 }
 
 impl Seeker<'_> {
-    /// Value of the metric for a scenario, if it can run.
+    /// Whether the current value is less than the wanted one.
+    fn is_below(&self) -> bool {
+        self.now.is_some_and(|now| now < self.wanted)
+    }
+
+    /// Finite value of the metric for a scenario, if it can run.
     fn value(&mut self, scenario: &Scenario) -> Option<f64> {
         scenario.check(self.parts).ok()?;
         estimate_into(scenario, &mut self.estimate);
-        let value = (self.metric.get)(&self.estimate, scenario);
-        // A value of 0 means that the metric is undefined: without output tokens there is no time per token.
-        let defined = value.is_finite() && (value != 0.0 || self.wanted == 0.0 || self.now == 0.0);
+        let value = self.metric.value(&self.estimate, scenario).filter(|value| value.is_finite())?;
         let slower = per_accelerator(&self.estimate, scenario) < self.min_per_accelerator;
-        (fits(&self.estimate) && defined && !slower).then_some(value)
+        (fits(&self.estimate) && !slower).then_some(value)
     }
 
     fn at(&mut self, knob: Knob, setting: &Setting) -> Option<f64> {
@@ -169,12 +172,18 @@ impl Seeker<'_> {
         if scenario.mode() == Mode::Training && lacks(&scenario) > lacks(self.scenario) {
             return None;
         }
-        self.value(&scenario)
+        self.changed_value(&scenario)
+    }
+
+    /// Like [`Seeker::value`], for a changed scenario. A value of 0 that is neither wanted nor the current one means that
+    /// the metric is undefined: without output tokens there is no time per token.
+    fn changed_value(&mut self, scenario: &Scenario) -> Option<f64> {
+        self.value(scenario).filter(|value| *value != 0.0 || self.wanted == 0.0 || self.now == Some(0.0))
     }
 
     /// Whether a value reaches the goal.
     fn reaches(&self, value: f64) -> bool {
-        if self.now < self.wanted { value >= self.wanted } else { value <= self.wanted }
+        if self.is_below() { value >= self.wanted } else { value <= self.wanted }
     }
 
     /// Setting nearest to the current one that reaches the goal, or otherwise the one that comes closest to it.
@@ -200,7 +209,7 @@ impl Seeker<'_> {
             }
             let distance = (value - self.wanted).abs();
             let nearer = best.as_ref().is_none_or(|known| distance < (known.value - self.wanted).abs());
-            if nearer && distance < (self.now - self.wanted).abs() {
+            if nearer && self.now.is_some_and(|now| distance < (now - self.wanted).abs()) {
                 best = Some(Solution { lever, setting: Some(setting), factor: None, value });
             }
         }
@@ -246,7 +255,7 @@ impl Seeker<'_> {
 
     /// Factor on a hardware parameter with which the goal is reached.
     fn hardware(&mut self, hardware: Hardware) -> Option<Solution> {
-        let at = |seeker: &mut Self, factor: f64| seeker.value(&hardware.scaled(self.scenario, factor));
+        let at = |seeker: &mut Self, factor: f64| seeker.changed_value(&hardware.scaled(self.scenario, factor));
         let ends = [MAX_HARDWARE_FACTOR, 1.0 / MAX_HARDWARE_FACTOR];
         let end = ends.into_iter().find(|factor| at(self, *factor).is_some_and(|value| self.reaches(value)))?;
         // Bisects the logarithm of the factor.

@@ -122,7 +122,7 @@ pub struct Outcome {
     pub failure: Option<String>,
 }
 
-/// Effect of a lever in both directions. `None` if it is at the end of its range.
+/// Effect of a lever in both directions. `None` if it is at the end of its range, or the metric has no value there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Swing {
     /// The lever.
@@ -173,12 +173,12 @@ impl Tornado {
     }
 }
 
-/// Changes every lever that applies to the scenario.
+/// Changes every lever that applies to the scenario; `None` if its estimate does not have the metric.
 #[must_use]
-pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) -> Tornado {
+pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) -> Option<Tornado> {
     let mut estimate = Estimate::default();
     estimate_into(scenario, &mut estimate);
-    let value = (metric.get)(&estimate, scenario);
+    let value = metric.value(&estimate, scenario)?;
     let runs = fits(&estimate);
     let analytical = scenario.machine.is_some() && scenario.engine.models_hardware();
     let mut trial = Trial { scenario, parts, metric, estimate };
@@ -201,7 +201,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
     let limited = scenario.machine.is_some_and(|machine| power_limited(&machine.device));
     let surprising = analytical && limited && idle.contains(&Lever::Hardware(Hardware::PeakFlops));
     let notes = if surprising { vec![POWER_LIMITED] } else { Vec::new() };
-    Tornado { metric, value, swings, idle, notes }
+    Some(Tornado { metric, value, swings, idle, notes })
 }
 
 /// Changes levers of a scenario, one at a time.
@@ -238,7 +238,7 @@ impl Trial<'_> {
                 let (mut scenario, to) = (self.scenario.clone(), Setting::Choice(format.name().into()));
                 scenario.set(knob, &to, self.parts).ok()?;
                 scenario.check(self.parts).ok()?;
-                let (outcome, unsupported) = self.outcome(&scenario, to.to_string());
+                let (outcome, unsupported) = self.outcome(&scenario, to.to_string())?;
                 (!unsupported).then_some(outcome)
             });
         }
@@ -248,7 +248,7 @@ impl Trial<'_> {
         let mut scenario = if layout { freed(self.scenario, &|_| false, self.parts) } else { self.scenario.clone() };
         scenario.set(knob, &to, self.parts).ok()?;
         scenario.check(self.parts).ok()?;
-        Some(self.outcome(&scenario, to.to_string()).0)
+        Some(self.outcome(&scenario, to.to_string())?.0)
     }
 
     /// Swings of the hardware parameters; all of them if the engine is `analytical`.
@@ -259,15 +259,15 @@ impl Trial<'_> {
         let swing = |hardware: Hardware| {
             let [down, up] = [1.0 - SHARE, 1.0 + SHARE].map(|factor| {
                 let to = format!("{:+.0} %", 100.0 * (factor - 1.0));
-                Some(self.outcome(&hardware.scaled(self.scenario, factor), to).0)
+                Some(self.outcome(&hardware.scaled(self.scenario, factor), to)?.0)
             });
             Swing { lever: Lever::Hardware(hardware), from: String::new(), down, up, max_change: 0.0 }
         };
         parameters.map(swing).collect()
     }
 
-    /// Result of a change to `scenario`, and whether it leads to a format that is not supported.
-    fn outcome(&mut self, scenario: &Scenario, to: String) -> (Outcome, bool) {
+    /// Result of a change to `scenario`, and whether it leads to a format that is not supported; `None` without a value.
+    fn outcome(&mut self, scenario: &Scenario, to: String) -> Option<(Outcome, bool)> {
         estimate_into(scenario, &mut self.estimate);
         let verdict = self.estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
         let unsupported = matches!(
@@ -275,7 +275,7 @@ impl Trial<'_> {
             Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. } | Verdict::CacheFormat { .. })
         );
         let failure = verdict.map(|verdict| verdict.describe());
-        (Outcome { to, value: (self.metric.get)(&self.estimate, scenario), failure }, unsupported)
+        Some((Outcome { to, value: self.metric.value(&self.estimate, scenario)?, failure }, unsupported))
     }
 }
 
@@ -343,7 +343,7 @@ mod tests {
     fn peak_flops_has_no_swing_and_a_note_where_power_is_the_limit() {
         for (target, limited) in [("h100-sxm-8", true), ("a100-sxm-80gb-8", false)] {
             let (parts, scenario) = testing::scenario(target, "llama3.1-8b-train", &[]);
-            let tornado = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
+            let tornado = sensitivity(&scenario, &parts, figure::named("throughput").unwrap()).unwrap();
             let moves = |hardware| tornado.swings.iter().any(|swing| swing.lever == Lever::Hardware(hardware));
             assert_eq!((moves(Hardware::Power), moves(Hardware::PeakFlops)), (limited, !limited), "{target}");
             assert_eq!(!tornado.notes.is_empty(), limited, "{target}");
@@ -358,7 +358,7 @@ mod tests {
             for (knob, text) in settings {
                 scenario.set(*knob, &knob.parse(text, parts.fabrics()).unwrap(), &parts).unwrap();
             }
-            let tornado = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
+            let tornado = sensitivity(&scenario, &parts, figure::named("throughput").unwrap()).unwrap();
             let swing = tornado.swings.into_iter().find(|swing| swing.lever == Lever::Knob(knob));
             let to = |outcome: Option<Outcome>| outcome.map(|outcome| outcome.to);
             swing.map(|swing| [to(swing.down), to(swing.up)])
@@ -383,12 +383,12 @@ mod tests {
     #[test]
     fn price_swing_affects_cost_but_not_throughput() {
         let (parts, scenario) = testing::scenario("NVIDIA_H100_8x_NVLink", "gpt5_1t_inference", &[]);
-        let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap());
+        let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap()).unwrap();
         let price = cost.swings.iter().find(|swing| swing.lever == Lever::Hardware(Hardware::Price)).unwrap();
         assert!(cost.better(price.down.as_ref().unwrap()) && !cost.better(price.up.as_ref().unwrap()));
         // Energy is billed separately, so the rent is only a part of the cost.
         assert!(price.max_change > 0.05 && price.max_change < SHARE);
-        let speed = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
+        let speed = sensitivity(&scenario, &parts, figure::named("throughput").unwrap()).unwrap();
         assert!(speed.idle.contains(&Lever::Hardware(Hardware::Price)));
         let small = speed.swings.iter().filter(|swing| !swing.is_large_step());
         assert!(small.is_sorted_by(|a, b| a.max_change >= b.max_change));
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn features_to_enable_and_more_nodes_are_listed_last() {
         let (parts, scenario) = testing::scenario("h100-sxm-8", "llama3.1-70b-serve", &[]);
-        let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap());
+        let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap()).unwrap();
         assert!(cost.swings.iter().take(3).any(|swing| swing.lever == Lever::Knob(Knob::Concurrency)));
         let large: Vec<bool> = cost.swings.iter().map(Swing::is_large_step).collect();
         assert!(large.is_sorted() && large.contains(&true), "{large:?}");

@@ -282,7 +282,7 @@ impl Sweep {
             let feasible = super::condition::fits(row.estimate) && self.conditions.iter().all(met);
             let axes = self.space.axes().iter().zip(row.digits);
             let point = axes.fold(0, |point, (axis, digit)| point * axis.values.len() + digit);
-            let value = Some((metric.get)(row.estimate, row.scenario)).filter(|value| value.is_finite());
+            let value = metric.value(row.estimate, row.scenario).filter(|value| value.is_finite());
             described.push((row.contender, point, Cell { value, feasible }));
         };
         every.run(0..u64::MAX, gauge, fill, |block: Block<Vec<_>>| {

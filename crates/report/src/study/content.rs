@@ -173,7 +173,7 @@ fn recommendation(study: &Study) -> Option<String> {
 /// The 90 % interval of a metric, in words.
 fn interval(entry: &Entry, metric: &Metric) -> String {
     let Some((low, high)) = metric.interval(&entry.estimate, &entry.scenario) else { return String::new() };
-    let scale = Scale::of(metric, std::iter::once((metric.get)(&entry.estimate, &entry.scenario)));
+    let scale = Scale::of(metric, metric.value(&entry.estimate, &entry.scenario).into_iter());
     format!(" (90 %: {})", scale.interval_in_words(low, high))
 }
 
@@ -268,8 +268,8 @@ fn heat(study: &Study, out: &mut Vec<Block>) {
     let row = |entry: &Entry| {
         let mut cells = vec![Cell::text(entry.name.clone())];
         for metric in columns {
-            let value = entry.value(metric).unwrap_or(f64::NAN);
-            cells.push(Cell::figure(units::percent(value), value));
+            let value = entry.value(metric);
+            cells.push(value.map_or_else(|| Cell::text("–"), |value| Cell::figure(units::percent(value), value)));
         }
         let full = entry.estimate.total.peak_mem_gb / entry.scenario.memory_gb_per_accel;
         let full = entry.estimate.detail.map_or(full, |detail| detail.memory.total() / detail.memory.capacity);

@@ -10,8 +10,13 @@ use atlas_plan::search::optimize::{Candidate, Optimum, Problem};
 /// Maximum compromises listed.
 const MAX_COMPROMISES: usize = 20;
 
-fn value(metric: &Metric, candidate: &Candidate) -> f64 {
-    (metric.get)(&candidate.estimate, &candidate.scenario)
+/// Cell with the value of a metric.
+fn cell(metric: &Metric, candidate: &Candidate) -> Cell {
+    let text = candidate.shown(metric);
+    match candidate.value(metric) {
+        Some(value) => Cell::figure(text, value),
+        None => Cell::text(text),
+    }
 }
 
 /// Renders the result of a search under a third-level heading.
@@ -34,9 +39,9 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
         return out;
     };
     let row = |name: String, candidate: &Candidate, differs: String| {
-        let own = value(metric, candidate);
-        let change = metric.change(value(metric, best), own);
-        vec![Cell::text(name), Cell::figure(candidate.shown(metric), own), Cell::text(change), Cell::text(differs)]
+        let values = best.value(metric).zip(candidate.value(metric));
+        let change = values.map_or_else(String::new, |(best, own)| metric.change(best, own));
+        vec![Cell::text(name), cell(metric, candidate), Cell::text(change), Cell::text(differs)]
     };
     let mut rows = vec![row("best".to_owned(), best, changes(best))];
     if let Some(first) = rows.first_mut().and_then(|row| row.get_mut(1)) {
@@ -54,10 +59,8 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     out.push(Block::Table(Grid { head, rows }));
     let bound = |bound: &&atlas_plan::search::optimize::Bound| bound.alone.is_some_and(|alone| alone > 0);
     let bounds = found.bounds.iter().filter(bound).map(|bound| {
-        let without = bound.without.as_ref().map_or_else(
-            || Cell::text("no better"),
-            |candidate| Cell::figure(candidate.shown(metric), value(metric, candidate)),
-        );
+        let without =
+            bound.without.as_ref().map_or_else(|| Cell::text("no better"), |candidate| cell(metric, candidate));
         let removed = Cell::figure(bound.removed.to_string(), bound.removed as f64);
         vec![Cell::text(bound.what.clone()), removed, without]
     });
@@ -75,8 +78,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
         let shown = found.front.len().min(MAX_COMPROMISES);
         let picked = (0..shown).filter_map(|i| found.front.get(i * (found.front.len() - 1) / (shown - 1).max(1)));
         let rows = picked.map(|candidate| {
-            let figures =
-                problem.front.iter().map(|metric| Cell::figure(candidate.shown(metric), value(metric, candidate)));
+            let figures = problem.front.iter().map(|metric| cell(metric, candidate));
             figures.chain([Cell::text(changes(candidate))]).collect()
         });
         out.push(Block::Table(Grid { head, rows: rows.collect() }));

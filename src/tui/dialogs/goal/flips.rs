@@ -30,15 +30,13 @@ pub(super) fn rank_changes(app: &App, metric: &'static Metric) -> Vec<RankChange
         let (of, other) = resolve(&app.library, rival, setup)?;
         other.check(&of).ok()?;
         let figures = estimate(&other);
-        let wanted = (metric.get)(&figures, &other);
-        if !fits(&figures) || !wanted.is_finite() || !metric.applies_to(&other) {
-            return None;
-        }
+        let wanted = metric.applicable_value(&figures, &other).filter(|value| value.is_finite() && fits(&figures))?;
         let goal = goal_seek(&own, parts, metric, wanted);
         let by_price = goal.solutions.iter().find(|way| way.lever == Lever::Knob(Knob::HourlyUsd));
         let way = by_price.or(goal.solutions.first())?.clone();
-        let passes = (wanted < goal.now) == (metric.better == Direction::Lower);
-        (wanted != goal.now).then(|| RankChange { rival: Arc::clone(rival), passes, way })
+        let now = goal.now?;
+        let passes = (wanted < now) == (metric.better == Direction::Lower);
+        (wanted != now).then(|| RankChange { rival: Arc::clone(rival), passes, way })
     };
     rivals.filter_map(flip).collect()
 }
@@ -80,7 +78,8 @@ mod tests {
             let files = atlas_plan::scenario::Scenario::from_files(&parts);
             let mut other = other.clone();
             other.set(Knob::HourlyUsd, &files.get(Knob::HourlyUsd), &parts).unwrap();
-            let (own, theirs) = (hands.app.answer.value(metric).unwrap(), (metric.get)(&estimate(&other), &other));
+            let (own, theirs) =
+                (hands.app.answer.value(metric).unwrap(), metric.value(&estimate(&other), &other).unwrap());
             assert!((own / theirs - 1.0).abs() < 1e-3, "{flip:?}: {own} {theirs}");
         }
     }

@@ -18,7 +18,7 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
     let metric = app.selected_metric()?;
     let (scenario, parts, estimate) =
         (answer.scenario.as_ref()?, answer.parts.as_ref()?, answer.outcome.as_ref().ok()?);
-    let tree = explain(scenario, parts, estimate, metric);
+    let tree = explain(scenario, parts, estimate, metric)?;
     let names = ["depth", "symbol", "name", "value", "unit", "equation", "origin"];
     let mut grid =
         Grid { head: names.into_iter().map(|name| (name.to_owned(), Align::Left)).collect(), rows: Vec::new() };

@@ -107,12 +107,12 @@ fn origins_are_below(all: &[Node<'_>], area: Rect) -> bool {
 /// Returns the tree of the metric under the cursor.
 fn tree(app: &App) -> Option<Term> {
     if let Some(subject) = &app.subject {
-        return Some(derive(&subject.scenario, &subject.parts, &subject.estimate, app.figure));
+        return derive(&subject.scenario, &subject.parts, &subject.estimate, app.figure);
     }
     let answer = &app.answer;
     let (scenario, parts, estimate) =
         (answer.scenario.as_ref()?, answer.parts.as_ref()?, answer.outcome.as_ref().ok()?);
-    Some(derive(scenario, parts, estimate, app.selected_metric()?))
+    derive(scenario, parts, estimate, app.selected_metric()?)
 }
 
 /// Returns the visible nodes, in order.

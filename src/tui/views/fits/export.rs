@@ -16,7 +16,8 @@ pub fn document(app: &App) -> Option<Document> {
     head.extend(grid.targets.iter().map(|name| (name.to_string(), Align::Right)));
     let rows = filtered_rows(app).into_iter().map(|row| {
         let cells = row.cells.iter().map(|cell| match cell {
-            Cell::Fits { speed, .. } => study::Cell::figure(metric.brief(*speed), *speed),
+            Cell::Fits { speed: Some(speed), .. } => study::Cell::figure(metric.brief(*speed), *speed),
+            Cell::Fits { speed: None, .. } => study::Cell::text("–"),
             Cell::Short(bytes) => study::Cell::text(format!("{:.0} GB short", bytes / atlas_core::units::BYTES_PER_GB)),
             Cell::Cannot(why) => study::Cell::text(why.clone()),
         });

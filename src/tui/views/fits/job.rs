@@ -158,19 +158,21 @@ impl Work {
                 continue;
             }
             let estimate = engine::estimate(&scenario);
-            match estimate.detail.map(|detail| detail.verdict) {
-                Some(Verdict::Fits) => {
-                    let value =
-                        |metric: &Metric| metric.applies_to(&scenario).then(|| (metric.get)(&estimate, &scenario));
-                    let speed = value(speed(scenario.mode())).unwrap_or_default();
+            match estimate.detail.map(|detail| (detail.verdict, detail)) {
+                Some((Verdict::Fits, detail)) => {
+                    let value = |metric: &Metric| metric.applicable_value(&estimate, &scenario);
                     let price = value(MetricId::DollarPer1mTokens.metric());
-                    let free = (MetricId::Headroom.metric().get)(&estimate, &scenario);
-                    return Cell::Fits { layout, free, speed, price };
+                    return Cell::Fits {
+                        layout,
+                        free: detail.memory.free(),
+                        speed: value(speed(scenario.mode())),
+                        price,
+                    };
                 }
-                Some(Verdict::Memory { needs, has }) => {
+                Some((Verdict::Memory { needs, has }, _)) => {
                     short = Some(short.map_or(needs - has, |least| least.min(needs - has)));
                 }
-                Some(other) => {
+                Some((other, _)) => {
                     refused.get_or_insert(other.describe());
                 }
                 None => {

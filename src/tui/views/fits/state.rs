@@ -53,8 +53,8 @@ pub enum Cell {
         layout: (f64, f64),
         /// Fraction of the memory that stays free.
         free: f64,
-        /// Value of the metric returned by `speed`.
-        speed: f64,
+        /// Value of the metric returned by `speed`, if the model has it.
+        speed: Option<f64>,
         /// Price of a million tokens, if known.
         price: Option<f64>,
     },

@@ -41,7 +41,7 @@ pub fn describe(mode: Mode, cell: &Cell) -> String {
     match cell {
         Cell::Fits { layout: (tp, pp), free, speed: value, price } => {
             let metric = speed(mode);
-            let speed = format!(", {} {}", metric.label, metric.brief(*value));
+            let speed = value.map_or_else(String::new, |value| format!(", {} {}", metric.label, metric.brief(value)));
             let per_token = MetricId::DollarPer1mTokens.metric();
             let shown = |price: f64| format!(", {} {}", per_token.label, per_token.brief(price));
             let price = price.map_or_else(String::new, shown);
@@ -156,7 +156,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         title(canvas, inner.y + 1, below, style);
     }
     let speeds = grid.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| match cell {
-        Cell::Fits { speed, .. } => Some(*speed),
+        Cell::Fits { speed, .. } => *speed,
         _ => None,
     });
     let scale = Scale::of(metric, speeds);
@@ -188,7 +188,7 @@ fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
     match cell {
         Cell::Fits { free, speed, .. } => {
             let style = canvas.role(if *free < HEADROOM { Role::Warn } else { Role::Good });
-            let text = scale.brief(*speed);
+            let text = speed.map_or_else(|| "–".to_owned(), |speed| scale.brief(speed));
             let sign = if *free < HEADROOM { TIGHT_SIGN } else { " " };
             let bar = place.width.saturating_sub(SPEED + 1);
             if bar < MIN_BAR {

@@ -42,12 +42,11 @@ pub(in crate::tui) fn compromises<'c>(
     curves: impl Iterator<Item = (&'c str, impl Iterator<Item = &'c Candidate>)>,
     here: Option<(f64, f64)>,
 ) -> (Plot, Grid) {
-    let value = |metric: &Metric, candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
     let (mut series, mut rows) = (Vec::new(), Vec::new());
     for (target, points) in curves {
         let mut places = Vec::new();
         for candidate in points {
-            let place = (value(across, candidate), value(up, candidate));
+            let Some(place) = candidate.value(across).zip(candidate.value(up)) else { continue };
             places.push(place);
             rows.push(vec![
                 Cell::text(target),

@@ -104,10 +104,10 @@ impl Job for Work {
         for (parts, from) in &self.contenders {
             let start = self.pair.start(from, parts);
             let problem = self.pair.problem(&start, parts);
-            let value = |candidate: &Candidate| (across.get)(&candidate.estimate, &candidate.scenario);
-            let mut front = optimize(&problem, gauge).front;
-            sort::by(&mut front, |a, b| value(a).total_cmp(&value(b)));
-            let point = |candidate: Candidate| {
+            let placed = |candidate: Candidate| Some((candidate.value(across).zip(candidate.value(up))?, candidate));
+            let mut front: Vec<_> = optimize(&problem, gauge).front.into_iter().filter_map(placed).collect();
+            sort::by(&mut front, |((a, _), _), ((b, _), _)| a.total_cmp(b));
+            let point = |(_, candidate): (_, Candidate)| {
                 let setup = applying::setup(&self.before, from, &candidate.scenario, parts);
                 // Changes are relative to the scenario, not to the start of the search.
                 (setup, Candidate::of(candidate.scenario, from))
@@ -153,9 +153,10 @@ pub fn cursor(app: &App, front: &FrontierCurves) -> (usize, usize) {
     let points = front.curves.get(curve).map_or(&[][..], |curve| curve.points.as_slice());
     let nearest = || {
         let now = app.answer.value(front.across)?;
-        let away = |(_, candidate): &(Setup, Candidate)| (front.place(candidate).0 - now).abs();
+        let away = |(_, candidate): &(Setup, Candidate)| Some((front.place(candidate)?.0 - now).abs());
         (0..points.len()).min_by(|a, b| {
-            points.get(*a).map(away).unwrap_or(f64::MAX).total_cmp(&points.get(*b).map(away).unwrap_or(f64::MAX))
+            let [a, b] = [a, b].map(|at| points.get(*at).and_then(away).unwrap_or(f64::MAX));
+            a.total_cmp(&b)
         })
     };
     let point = app.frontier.point.or_else(nearest).unwrap_or_default();

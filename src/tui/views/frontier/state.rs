@@ -51,10 +51,9 @@ pub struct FrontierCurves {
 }
 
 impl FrontierCurves {
-    /// Coordinates of a candidate.
+    /// Coordinates of a candidate, if it has both metrics.
     #[must_use]
-    pub fn place(&self, candidate: &Candidate) -> (f64, f64) {
-        let value = |metric: &Metric| (metric.get)(&candidate.estimate, &candidate.scenario);
-        (value(self.across), value(self.up))
+    pub fn place(&self, candidate: &Candidate) -> Option<(f64, f64)> {
+        candidate.value(self.across).zip(candidate.value(self.up))
     }
 }

@@ -53,7 +53,8 @@ fn spread(label: &str, values: Vec<f64>) -> Option<Range> {
 }
 
 fn plot(app: &App, front: &FrontierCurves) -> Option<Plot> {
-    let all = || front.curves.iter().flat_map(|curve| &curve.points).map(|(_, candidate)| front.place(candidate));
+    let all =
+        || front.curves.iter().flat_map(|curve| &curve.points).filter_map(|(_, candidate)| front.place(candidate));
     let here = app.answer.value(front.across).zip(app.answer.value(front.up)).filter(|_| app.answer.fits());
     let (factor_x, label_x) = scaled(front.across, all().chain(here).map(|(x, _)| x));
     let (factor_y, label_y) = scaled(front.up, all().chain(here).map(|(_, y)| y));
@@ -69,13 +70,13 @@ fn plot(app: &App, front: &FrontierCurves) -> Option<Plot> {
         (0.0..=1.0).contains(&across.share(factor_x * x)) && (0.0..=1.0).contains(&up.share(factor_y * y))
     });
     let series = front.curves.iter().map(|curve| Series {
-        points: curve.points.iter().map(|(_, candidate)| Some(place(front.place(candidate)))).collect(),
+        points: curve.points.iter().map(|(_, candidate)| front.place(candidate).map(place)).collect(),
         name: curve.target.to_string(),
         shape: Shape::Line,
     });
     let (curve, point) = cursor(app, front);
     let under = front.curves.get(curve).and_then(|curve| curve.points.get(point));
-    let under = under.map(|(_, candidate)| place(front.place(candidate)));
+    let under = under.and_then(|(_, candidate)| front.place(candidate)).map(place);
     let better = |better: Direction| match better {
         Direction::Higher => "higher is better",
         Direction::Lower => "lower is better",
@@ -144,20 +145,19 @@ fn within_bound(app: &App, front: &FrontierCurves) -> Option<(String, Vec<String
     let all = bounds(app, front);
     let bound = all.first()?;
     let (bounded, free) = if bound.across { (front.across, front.up) } else { (front.up, front.across) };
-    let value = |metric: &Metric, candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
     let key = |value: &f64| free.better.sort_key(*value);
     let best: Vec<Option<f64>> = { front.curves.iter() }
         .map(|curve| {
             let keeps = |candidate: &&Candidate| {
-                let at = value(bounded, candidate);
-                if bound.least { at >= bound.value } else { at <= bound.value }
+                let keeps = |at: f64| if bound.least { at >= bound.value } else { at <= bound.value };
+                candidate.value(bounded).is_some_and(keeps)
             };
             let kept = curve
                 .points
                 .iter()
                 .map(|(_, candidate)| candidate)
                 .filter(keeps)
-                .map(|candidate| value(free, candidate));
+                .filter_map(|candidate| candidate.value(free));
             { kept }.min_by(|a, b| key(a).total_cmp(&key(b)))
         })
         .collect();
@@ -232,8 +232,8 @@ pub fn info(app: &App) -> String {
     let at = pairs.iter().position(|pair| *pair == front.pair).unwrap_or_default();
     let (curve, point) = cursor(app, front);
     let under = front.curves.get(curve).and_then(|curve| Some((&curve.target, &curve.points.get(point)?.1)));
-    let under = under.map_or_else(String::new, |(target, candidate)| {
-        let (across, up) = front.place(candidate);
+    let under = under.and_then(|(target, candidate)| Some((target, front.place(candidate)?)));
+    let under = under.map_or_else(String::new, |(target, (across, up))| {
         let [across, up] = [(front.across, across), (front.up, up)].map(|(metric, v)| (metric.label, metric.brief(v)));
         format!("; at the cursor: {target}, {} {}, {} {}", across.0, across.1, up.0, up.1)
     });

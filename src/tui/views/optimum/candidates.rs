@@ -89,10 +89,6 @@ fn knobs(found: &SearchResult) -> Vec<Knob> {
     all
 }
 
-fn value(metric: &Metric, candidate: &Candidate) -> f64 {
-    (metric.get)(&candidate.estimate, &candidate.scenario)
-}
-
 /// Draws the table; returns the line below it. `here` is the candidate under the cursor.
 pub(in crate::tui) fn draw(
     found: &SearchResult,
@@ -119,7 +115,8 @@ pub(in crate::tui) fn draw(
     figures.retain(|metric| take(width_of_figure(metric)));
     let knobs: Vec<Knob> = knobs(found).into_iter().filter(|knob| take(width_of(*knob))).collect();
     figures.extend(rest.into_iter().filter(|metric| take(width_of_figure(metric))));
-    let scale = |metric: &'static Metric| Scale::of(metric, rows.iter().map(|row| value(metric, row)));
+    let scale = |metric: &'static Metric| Scale::of(metric, rows.iter().filter_map(|row| row.value(metric)));
+    let show = |scale: &Scale, value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| scale.show(value));
     let (objective_scale, scales) = (scale(objective), figures.iter().map(|m| scale(m)).collect::<Vec<Scale>>());
     let (head, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
     let left = area.x + RANK;
@@ -146,9 +143,9 @@ pub(in crate::tui) fn draw(
         };
         let (style, plain) = (canvas.role(role), canvas.role(if nth.is_none() { Role::Dim } else { Role::Value }));
         canvas.text(area.x, y, RANK, &name, style);
-        let (before, now) = (value(objective, start), value(objective, row));
-        canvas.right(left, y, OBJECTIVE, &objective_scale.show(now), plain);
-        if nth.is_some() && before != 0.0 {
+        canvas.right(left, y, OBJECTIVE, &show(&objective_scale, row.value(objective)), plain);
+        let values = start.value(objective).zip(row.value(objective));
+        if let Some((before, now)) = values.filter(|(before, _)| nth.is_some() && *before != 0.0) {
             let change = objective.change(before, now);
             let none = change.starts_with('±');
             let style =
@@ -163,7 +160,7 @@ pub(in crate::tui) fn draw(
             x += width_of(*knob);
         }
         for (metric, scale) in figures.iter().zip(&scales) {
-            canvas.right(x, y, width_of_figure(metric), &scale.show(value(metric, row)), plain);
+            canvas.right(x, y, width_of_figure(metric), &show(scale, row.value(metric)), plain);
             x += width_of_figure(metric);
         }
         if nth.is_some() && nth == here {

@@ -41,7 +41,6 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
     let parts = Parts::find(&app.library, &found.of.target, &found.of.workload).ok()?;
     let problem = problem(&found.optimum.start.scenario, &parts, question);
     let metric = question.objective;
-    let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
     let mut blocks = study::optimum::blocks(&problem, &found.optimum);
     blocks.extend(found.warnings.iter().map(|warning| Block::Callout(format!("Warning: {warning}."))));
     // The heading of the first block names the target, which the title contains.
@@ -52,12 +51,15 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
     let mut all: Vec<(String, Candidate)> = found.candidates.iter().enumerate().map(named).collect();
     all.push(("start".to_owned(), found.optimum.start.clone()));
     all.push(("hill-climb".to_owned(), found.optimum.hill_climb.clone()));
-    let bars = all.iter().map(|(name, candidate)| Bar {
-        name: name.clone(),
-        parts: vec![(metric.label.to_owned(), value(candidate))],
-        label: metric.show(value(candidate)),
-        interval: None,
-        limit: None,
+    let bars = all.iter().filter_map(|(name, candidate)| {
+        let value = candidate.value(metric)?;
+        Some(Bar {
+            name: name.clone(),
+            parts: vec![(metric.label.to_owned(), value)],
+            label: metric.show(value),
+            interval: None,
+            limit: None,
+        })
     });
     let bars = Bars { title: metric.label.to_owned(), bars: bars.collect() };
     if let Some(bars) = drawing::bars(&bars, WIDTH) {
@@ -73,7 +75,7 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
         let holds = candidate.meets(&problem);
         vec![
             Cell::text(name.clone()),
-            Cell::figure(metric.show(value(candidate)), value(candidate)),
+            candidate.value(metric).map_or_else(|| Cell::text("–"), |value| Cell::figure(metric.show(value), value)),
             Cell::text(if holds { "yes" } else { "no" }),
             Cell::text(changes(candidate)),
         ]

@@ -11,7 +11,6 @@ use crate::tui::views::optimum::{
 use crate::tui::views::sweep::view::figures;
 use crate::tui::widgets::draw::{Canvas, wrap};
 use atlas_core::units;
-use atlas_plan::search::optimize::Candidate;
 use atlas_report::optimum::{changes, describe_extent};
 
 /// Width of the form next to the results, and minimum width of the view for placing it there.
@@ -136,7 +135,6 @@ fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 fn draw_result(app: &App, found: &SearchResult, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(question) = app.queries.optimum.question() else { return };
     let metric = question.objective;
-    let at = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
     let first = rows(app).iter().position(|row| matches!(row, Row::Candidate(_))).unwrap_or(usize::MAX);
     let mut y = candidates::draw(found, metric, app.view_row.checked_sub(first), canvas, area);
     let mut lines: Vec<(String, Role)> = Vec::new();
@@ -145,10 +143,10 @@ fn draw_result(app: &App, found: &SearchResult, canvas: &mut Canvas<'_>, area: R
     }
     lines.extend(found.warnings.iter().map(|warning| (format!("warning: {warning}"), Role::Warn)));
     for bound in &found.optimum.bounds {
-        if let Some(without) = &bound.without {
+        if let Some(without) = bound.without.as_ref().and_then(|without| without.value(metric)) {
             let [most, least] = if app.glyphs.is_ascii() { ["<=", ">="] } else { ["≤", "≥"] };
             let what = bound.what.replace("<=", most).replace(">=", least);
-            lines.push((format!("without {what}: {}", metric.brief(at(without))), Role::Text));
+            lines.push((format!("without {what}: {}", metric.brief(without)), Role::Text));
         }
     }
     // The form shows the default bounds that were kept; a line is only needed if some were dropped.

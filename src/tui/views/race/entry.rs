@@ -26,8 +26,8 @@ pub struct ChosenLayout {
 impl ChosenLayout {
     /// Returns the value of a metric.
     #[must_use]
-    pub fn value(&self, metric: &Metric) -> f64 {
-        (metric.get)(&self.estimate, &self.scenario)
+    pub fn value(&self, metric: &Metric) -> Option<f64> {
+        metric.value(&self.estimate, &self.scenario)
     }
 
     /// Returns the interval that contains nine of ten measurements, if known.
@@ -98,7 +98,9 @@ impl Entry {
 #[must_use]
 pub(super) fn relative_violation(pick: &ChosenLayout, condition: &Condition) -> f64 {
     match condition {
-        Condition::Figure(metric, _, bound) => (pick.value(metric) - bound).abs() / bound.abs().max(1e-12),
+        Condition::Figure(metric, _, bound) => {
+            pick.value(metric).map_or(f64::INFINITY, |value| (value - bound).abs() / bound.abs().max(1e-12))
+        }
         Condition::Fits | Condition::Knob(..) => f64::INFINITY,
     }
 }
@@ -108,7 +110,7 @@ pub(super) fn relative_violation(pick: &ChosenLayout, condition: &Condition) -> 
 #[must_use]
 pub(super) fn margin(pick: &ChosenLayout, condition: &Condition) -> Option<f64> {
     let Condition::Figure(metric, relation, bound) = condition else { return None };
-    let value = pick.value(metric);
+    let value = pick.value(metric)?;
     let room = match relation {
         Relation::AtMost | Relation::Below => bound - value,
         Relation::AtLeast | Relation::Above => value - bound,

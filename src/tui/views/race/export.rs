@@ -33,9 +33,9 @@ pub fn document(app: &App) -> Option<Document> {
         let rank = if entry.class() == 0 { (place + 1).to_string() } else { String::new() };
         let price = entry.pick().map_or("", |pick| price_type(&pick.scenario)).to_owned();
         let price = Some(price).filter(|_| by_price_type);
-        let value = |metric: &Metric| match entry.pick() {
-            Some(pick) => Cell::figure(digits::shown(metric, &pick.scenario, &pick.estimate), pick.value(metric)),
-            None => Cell::default(),
+        let value = |metric: &Metric| {
+            let pick = entry.pick()?;
+            Some(Cell::figure(digits::shown(metric, &pick.scenario, &pick.estimate), pick.value(metric)?))
         };
         let interval = entry.pick().zip(columns.first()).and_then(|(pick, metric)| {
             let (low, high) = pick.interval(metric)?;
@@ -47,7 +47,8 @@ pub fn document(app: &App) -> Option<Document> {
             Outcome::Refused(why) => why.clone(),
         };
         let first = [rank, entry.name.to_string()].into_iter().chain(price).map(Cell::text);
-        let figures = columns.iter().map(|metric| value(metric)).chain(interval.unwrap_or_default());
+        let figures =
+            columns.iter().map(|metric| value(metric).unwrap_or_default()).chain(interval.unwrap_or_default());
         let support = entry.pick().and_then(|pick| pick.evidence.as_ref());
         let near = support.and_then(|support| support.nearest.as_ref()).filter(|near| near.comparable);
         let evidence = [

@@ -149,7 +149,7 @@ impl<'a> Table<'a> {
         let columns = columns(app, inner, rows);
         let metric = objective(app);
         let picks = || rows.iter().filter_map(|row| row.pick());
-        let scale_of = |metric: &'static Metric| Scale::of(metric, picks().map(|pick| pick.value(metric)));
+        let scale_of = |metric: &'static Metric| Scale::of(metric, picks().filter_map(|pick| pick.value(metric)));
         let scales = columns.figures.iter().map(|(.., metric)| scale_of(metric)).collect();
         // A layout truncated to a few characters is useless.
         let layout_width = inner.right().saturating_sub(columns.layout);
@@ -168,7 +168,7 @@ impl<'a> Table<'a> {
         // The unit depends on the values, so that an empty column has none.
         let unit = |metric: &Metric, scale: &Scale| {
             let entries = app.race.entries.iter().filter_map(Entry::pick);
-            let known = entries.map(|pick| pick.value(metric)).any(f64::is_finite);
+            let known = entries.filter_map(|pick| pick.value(metric)).any(f64::is_finite);
             if known { scale.unit().to_owned() } else { String::new() }
         };
         canvas.right(columns.value, top + 1, columns.objective, &unit(metric, &self.scale), dim);
@@ -219,16 +219,19 @@ impl<'a> Table<'a> {
     fn pick(&self, canvas: &mut Canvas<'_>, y: u16, pick: &ChosenLayout, role: Role, missed: bool) {
         let Table { app, columns, metric, .. } = self;
         let style = canvas.role(role);
-        canvas.right(columns.value, y, columns.objective, &self.scale.show(pick.value(metric)), style);
+        let show = |scale: &Scale, metric: &Metric| {
+            pick.value(metric).map_or_else(|| "–".to_owned(), |value| scale.show(value))
+        };
+        canvas.right(columns.value, y, columns.objective, &show(&self.scale, metric), style);
         let (whisker_x, whisker_width) = columns.whisker;
-        if whisker_width > 0 && !missed {
+        if let Some(value) = pick.value(metric).filter(|_| whisker_width > 0 && !missed) {
             let track = Rect::new(whisker_x, y, whisker_width, 1);
-            whisker(canvas, track, self.span, pick.value(metric), pick.interval(metric));
+            whisker(canvas, track, self.span, value, pick.interval(metric));
         }
         for ((x, width, metric), scale) in columns.figures.iter().zip(&self.scales) {
             let role = constraint_role(app, pick, metric, missed);
             let style = canvas.role(role);
-            canvas.right(*x, y, width - 1, &scale.show(pick.value(metric)), style);
+            canvas.right(*x, y, width - 1, &show(scale, metric), style);
             if role == Role::Warn {
                 canvas.text(x + width - 1, y, 1, BARELY_MET_SIGN, style);
             }
@@ -264,7 +267,12 @@ fn constraint_role(app: &App, pick: &ChosenLayout, metric: &Metric, missed: bool
     match least {
         Some(margin) if margin < 0.0 => Role::Error,
         Some(margin) if margin < NARROW => Role::Warn,
-        None if metric.id == MetricId::Headroom && !missed && pick.value(metric) < HEADROOM => Role::Warn,
+        None if metric.id == MetricId::Headroom
+            && !missed
+            && pick.value(metric).is_some_and(|free| free < HEADROOM) =>
+        {
+            Role::Warn
+        }
         _ if missed => Role::Dim,
         _ => Role::Value,
     }

@@ -44,8 +44,8 @@ fn every_row_keeps_the_constraints_and_the_cheapest_comes_first() {
             assert!(condition.holds(&pick.estimate, &pick.scenario), "{} {condition}", row.name);
             assert!(margin(pick, condition).unwrap() >= 0.0);
         }
-        assert!(pick.value(metric) >= last, "{}", row.name);
-        last = pick.value(metric);
+        assert!(pick.value(metric).unwrap() >= last, "{}", row.name);
+        last = pick.value(metric).unwrap();
     }
 }
 
@@ -67,7 +67,7 @@ fn applying_a_race_row_gives_the_same_metric_on_the_overview() {
     let mut hands = two();
     let (value, name) = {
         let row = super::entry_under_cursor(&hands.app).unwrap();
-        (row.pick().unwrap().value(objective(&hands.app)), row.name.clone())
+        (row.pick().unwrap().value(objective(&hands.app)).unwrap(), row.name.clone())
     };
     hands.keys("<Enter>");
     assert_eq!(hands.app.now.setup.target, name);
@@ -95,7 +95,7 @@ fn restated(hands: &TestApp, target: &str, line: &str) -> f64 {
         })
         .collect();
     let scenario = Scenario::resolve(&parts, &knobs).unwrap();
-    (objective(app).get)(&estimate(&scenario), &scenario)
+    objective(app).value(&estimate(&scenario), &scenario).unwrap()
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn knobs_of_a_race_row_reproduce_its_figures() {
         let Outcome::Best(pick) = &row.outcome else { panic!("{}: {:?}", row.name, row.outcome) };
         let line = layout(pick);
         pools |= line.contains("prefill_accelerators=");
-        let (shown, again) = (pick.value(objective(&hands.app)), restated(&hands, &row.name, &line));
+        let (shown, again) = (pick.value(objective(&hands.app)).unwrap(), restated(&hands, &row.name, &line));
         assert!((again / shown - 1.0).abs() < 1e-9, "{}: {line}: {again}, not {shown}", row.name);
     }
     assert!(pools, "one row has prefill pools");

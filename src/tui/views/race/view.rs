@@ -137,9 +137,10 @@ fn barely_met(app: &App, entry: &Entry) -> Option<String> {
     let Outcome::Best(pick) = &entry.outcome else { return None };
     let narrow = |condition: &Condition| margin(pick, condition).is_some_and(|margin| margin < NARROW);
     let kept = question(app).constraints.into_iter().find(narrow).map(|condition| format!("just meets {condition}"));
-    let free = pick.value(MetricId::Headroom.metric());
     kept.or_else(|| {
-        (free < HEADROOM).then(|| format!("only {} of device memory is free", MetricId::Headroom.metric().show(free)))
+        let headroom = MetricId::Headroom.metric();
+        let free = pick.value(headroom).filter(|free| *free < HEADROOM)?;
+        Some(format!("only {} of device memory is free", headroom.show(free)))
     })
 }
 
@@ -197,10 +198,13 @@ pub fn info(app: &App) -> String {
     let just = barely_met(app, entry);
     let of = |pick: &ChosenLayout| match pick.interval(metric).filter(|_| just.is_none()) {
         Some((low, high)) => {
-            let scale = Scale::of(metric, std::iter::once(pick.value(metric)));
+            let scale = Scale::of(metric, pick.value(metric).into_iter());
             format!("{} {}", metric.label, scale.interval_in_words(low, high))
         }
-        None => format!("{} {}", metric.label, metric.brief(pick.value(metric))),
+        None => {
+            let value = pick.value(metric).map_or_else(|| "–".to_owned(), |value| metric.brief(value));
+            format!("{} {value}", metric.label)
+        }
     };
     match &entry.outcome {
         Outcome::Best(pick) => {
@@ -221,7 +225,10 @@ pub fn info(app: &App) -> String {
         }
         Outcome::Violates(pick, condition) => {
             let nearest = match condition {
-                Condition::Figure(metric, ..) => format!("{} {}", metric.label, metric.show(pick.value(metric))),
+                Condition::Figure(metric, ..) => {
+                    let value = pick.value(metric).map_or_else(|| "–".to_owned(), |value| metric.show(value));
+                    format!("{} {value}", metric.label)
+                }
                 other => other.to_string(),
             };
             format!("{}: no layout meets {condition}; the closest one has {nearest}", entry.name)

@@ -130,7 +130,7 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
         // The change of a percentage is already in percentage points.
         let known = app.answer.scenario.as_ref().zip(app.answer.outcome.as_ref().ok());
         if let Some((scenario, estimate)) = known.filter(|_| metric.format != Format::Percent) {
-            let text = digits::difference(metric, scenario, estimate, before);
+            let text = digits::difference(metric, scenario, estimate, before).unwrap_or_default();
             canvas.right(x, area.y, columns.absolute - 1, &text, style);
         }
         x += columns.absolute;

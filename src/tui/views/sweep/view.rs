@@ -300,7 +300,6 @@ pub(in crate::tui) fn figures(
     for (at, metric) in all.enumerate() {
         let at = u16::try_from(at).unwrap_or(u16::MAX);
         let (x, y) = (area.x + at / area.height * (wide + 1), area.y + at % area.height);
-        let now = (metric.get)(&candidate.estimate, &candidate.scenario);
         let (text, value) = (canvas.role(Role::Text), canvas.role(Role::Value));
         canvas.text(x, y, 17, metric.label, text);
         // Numbers are aligned at the decimal point; units have their own column.
@@ -310,7 +309,8 @@ pub(in crate::tui) fn figures(
         let end = canvas.text(x + 23, y, 8, fraction, value);
         let dim = canvas.role(Role::Dim);
         canvas.text((end + 1).max(x + 28), y, wide.saturating_sub(28), unit, dim);
-        let Some(before) = answer.value(metric).filter(|before| *before != now) else { continue };
+        let values = answer.value(metric).zip(candidate.value(metric));
+        let Some((before, now)) = values.filter(|(before, now)| before != now) else { continue };
         let (text, style) = change(canvas, metric, before, now);
         canvas.right(x + 35, y, wide.saturating_sub(36), &text, style);
     }

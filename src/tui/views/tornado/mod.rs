@@ -69,7 +69,9 @@ struct Work {
 impl Job for Work {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
         // Some hundred estimates take too little time for progress.
-        Ok(Product::Tornado(Arc::new(sensitivity(&self.scenario, &self.parts, self.metric))))
+        let tornado = sensitivity(&self.scenario, &self.parts, self.metric);
+        let tornado = tornado.ok_or_else(|| self.metric.inapplicable(&self.scenario))?;
+        Ok(Product::Tornado(Arc::new(tornado)))
     }
 }
 

@@ -56,7 +56,8 @@ impl Job for Scale {
                 let twin = analytical_scenario(&scenario);
                 let (found, expected) = (estimate(&scenario), estimate(&twin));
                 if fits(&found) && found.detail.is_some_and(|detail| detail.simulated.is_some()) {
-                    points.push((nodes, (metric.get)(&found, &scenario), (metric.get)(&expected, &twin)));
+                    let values = metric.value(&found, &scenario).zip(metric.value(&expected, &twin));
+                    points.extend(values.map(|(found, expected)| (nodes, found, expected)));
                 }
             }
             gauge.advance(1);

@@ -273,7 +273,7 @@ mod tests {
             let lengths = scenario.serving_input(&scenario.base).unwrap().output_lengths();
             assert_eq!(after.e2e_ms, end_to_end(lengths, after.ttft_ms, after.tpot_ms));
             for id in [MetricId::P50Ms, MetricId::P95Ms, MetricId::P99Ms] {
-                let term = crate::explain::explain(&scenario, &parts, &estimate, id.metric());
+                let term = crate::explain::explain(&scenario, &parts, &estimate, id.metric()).unwrap();
                 assert!(term.equation.is_some(), "{spread}: {} has no equation", id.metric().name);
             }
         }

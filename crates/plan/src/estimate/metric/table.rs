@@ -32,7 +32,12 @@ macro_rules! metrics {
 }
 
 /// Starts the definition of a metric; its remaining properties are set by the methods below.
-const fn entry(id: MetricId, name: &'static str, label: &'static str, get: fn(&Estimate, &Scenario) -> f64) -> Metric {
+const fn entry(
+    id: MetricId,
+    name: &'static str,
+    label: &'static str,
+    get: fn(&Estimate, &Scenario) -> Option<f64>,
+) -> Metric {
     let (section, better, format) = (Utilization, Neutral, Si);
     let (applies, trust) = (When::Always, ErrorSource::Unknown);
     Metric { id, name, label, unit: "", section, better, format, applies, trust, help: "", get }
@@ -59,20 +64,20 @@ impl Metric {
     }
 }
 
-fn training(estimate: &Estimate, get: impl Fn(&Training) -> f64) -> f64 {
-    estimate.detail.as_ref().and_then(|detail| detail.training.as_ref()).map_or(0.0, get)
+fn training(estimate: &Estimate, get: impl Fn(&Training) -> f64) -> Option<f64> {
+    estimate.detail.as_ref().and_then(|detail| detail.training.as_ref()).map(get)
 }
 
-fn serving(estimate: &Estimate, get: impl Fn(&Serving) -> f64) -> f64 {
-    estimate.detail.as_ref().and_then(|detail| detail.serving.as_ref()).map_or(0.0, get)
+fn serving(estimate: &Estimate, get: impl Fn(&Serving) -> f64) -> Option<f64> {
+    estimate.detail.as_ref().and_then(|detail| detail.serving.as_ref()).map(get)
 }
 
-fn trained(estimate: &Estimate, get: impl Fn(&SimulatedTraining) -> f64) -> f64 {
-    estimate.detail.as_ref().and_then(|detail| detail.simulated?.training).as_ref().map_or(0.0, get)
+fn trained(estimate: &Estimate, get: impl Fn(&SimulatedTraining) -> f64) -> Option<f64> {
+    estimate.detail.as_ref().and_then(|detail| detail.simulated?.training).as_ref().map(get)
 }
 
-fn served(estimate: &Estimate, get: impl Fn(&SimulatedServing) -> f64) -> f64 {
-    estimate.detail.as_ref().and_then(|detail| detail.simulated?.serving).as_ref().map_or(0.0, get)
+fn served(estimate: &Estimate, get: impl Fn(&SimulatedServing) -> f64) -> Option<f64> {
+    estimate.detail.as_ref().and_then(|detail| detail.simulated?.serving).as_ref().map(get)
 }
 
 /// Hours to process or generate `tokens` tokens.
@@ -81,13 +86,8 @@ fn hours(estimate: &Estimate, tokens: f64) -> f64 {
 }
 
 /// Tokens of the whole training run.
-fn run_tokens(estimate: &Estimate) -> f64 {
+fn run_tokens(estimate: &Estimate) -> Option<f64> {
     training(estimate, |training| training.run_tokens)
-}
-
-/// Number of tokens that the model was trained on. Metrics that use it apply only if it is published.
-fn published(scenario: &Scenario) -> f64 {
-    scenario.published_tokens.unwrap_or(0.0)
 }
 
 /// USD for `tokens` tokens.
@@ -102,17 +102,17 @@ fn kwh(estimate: &Estimate, scenario: &Scenario, tokens: f64) -> f64 {
 
 /// USD per productive hour of all nodes if they are owned: purchase with interest, network, spares, building, staff and
 /// energy.
-fn owned_per_hour(estimate: &Estimate, scenario: &Scenario) -> f64 {
-    scenario.owned_usd_node_hour() * scenario.num_nodes + estimate.cost.energy_usd_per_hour
+fn owned_per_hour(estimate: &Estimate, scenario: &Scenario) -> Option<f64> {
+    Some(scenario.owned_usd_node_hour()? * scenario.num_nodes + estimate.cost.energy_usd_per_hour)
 }
 
 /// USD per million tokens on owned hardware.
-fn owned_per_1m_tokens(estimate: &Estimate, scenario: &Scenario) -> f64 {
-    owned_per_hour(estimate, scenario) * estimate.shortfall() * hours(estimate, 1e6)
+fn owned_per_1m_tokens(estimate: &Estimate, scenario: &Scenario) -> Option<f64> {
+    Some(owned_per_hour(estimate, scenario)? * estimate.shortfall() * hours(estimate, 1e6))
 }
 
 /// Months after which buying a node is cheaper than renting it for the time it is in use.
-fn break_even_months(estimate: &Estimate, scenario: &Scenario) -> f64 {
+fn break_even_months(estimate: &Estimate, scenario: &Scenario) -> Option<f64> {
     let energy = if scenario.rent_includes_energy() { estimate.cost.energy_usd_per_hour } else { 0.0 };
     scenario.break_even_months(energy / scenario.num_nodes.max(Count::ONE))
 }
@@ -132,14 +132,9 @@ fn per_accelerator(estimate: &Estimate, scenario: &Scenario) -> f64 {
     estimate.total.tokens_per_sec / working.max(1e-9)
 }
 
-/// Output tokens per second per user.
-fn per_user(estimate: &Estimate) -> f64 {
-    serving(estimate, |serving| serving.tokens_per_sec_per_user)
-}
-
 /// Upper bound of memory over the capacity of the fullest device.
-fn memory_fill(estimate: &Estimate) -> f64 {
-    estimate.detail.as_ref().map_or(0.0, |detail| detail.memory.upper / detail.memory.capacity.max(1e-9))
+fn memory_fill(estimate: &Estimate) -> Option<f64> {
+    estimate.detail.as_ref().map(|detail| detail.memory.upper / detail.memory.capacity.max(1e-9))
 }
 
 /// Accelerators used by the layout: its devices over the devices that software sees per accelerator.
@@ -159,11 +154,11 @@ fn headroom(estimate: &Estimate, scenario: &Scenario) -> f64 {
 pub static METRICS: &[Metric] = FIGURES.split_at(MetricId::Accelerators as usize).0;
 
 metrics![
-    entry(TokensPerSec, "tokens_per_sec", "tokens/s", |e, _| e.total.tokens_per_sec)
+    entry(TokensPerSec, "tokens_per_sec", "tokens/s", |e, _| Some(e.total.tokens_per_sec))
         .of(Throughput, Higher, Si, When::Always, ErrorSource::Throughput)
         .unit("tok/s")
         .help("tokens per second of all accelerators; output tokens in inference"),
-    entry(TokensPerSecPerAccel, "tokens_per_sec_per_accel", "tok/s/accel", per_accelerator)
+    entry(TokensPerSecPerAccel, "tokens_per_sec_per_accel", "tok/s/accel", |e, s| Some(per_accelerator(e, s)))
         .of(Throughput, Higher, Si, When::Always, ErrorSource::Throughput)
         .unit("tok/s")
         .help("tokens per second per accelerator used by the layout, as in MFU"),
@@ -171,10 +166,11 @@ metrics![
         .of(Throughput, Higher, Si, When::AnalyticalServing, ErrorSource::Throughput)
         .unit("tok/s")
         .help("input and output tokens per second of all accelerators"),
-    entry(TokensPerSecPerUser, "tokens_per_sec_per_user", "tok/s/user", |e, _| per_user(e))
-        .of(Throughput, Higher, Si, When::Generation, ErrorSource::Unknown)
-        .unit("tok/s")
-        .help("interactivity: output tokens per second per user, 1 / TPOT"),
+    entry(TokensPerSecPerUser, "tokens_per_sec_per_user", "tok/s/user", |e, _| serving(e, |s| s
+        .tokens_per_sec_per_user))
+    .of(Throughput, Higher, Si, When::Generation, ErrorSource::Unknown)
+    .unit("tok/s")
+    .help("interactivity: output tokens per second per user, 1 / TPOT"),
     entry(RequestsPerSec, "requests_per_sec", "requests/s", |e, _| serving(e, |s| s.requests_per_sec))
         .of(Throughput, Higher, Si, When::AnalyticalServing, ErrorSource::Throughput)
         .unit("req/s")
@@ -183,7 +179,7 @@ metrics![
         .of(Throughput, Higher, Si, When::Generation, ErrorSource::Unknown)
         .unit("seq")
         .help("sequences that fit in the KV cache of one replica"),
-    entry(StepTimeMs, "step_time_ms", "step time", |e, _| e.total.step_time_ms.unwrap_or(0.0))
+    entry(StepTimeMs, "step_time_ms", "step time", |e, _| e.total.step_time_ms)
         .of(Throughput, Lower, Duration, When::Training, ErrorSource::Inverse)
         .help("time of one optimizer step"),
     entry(MfuCausal, "mfu_causal", "MFU causal", |e, _| training(e, |t| t.mfu_causal))
@@ -195,10 +191,10 @@ metrics![
     entry(Hfu, "hfu", "HFU", |e, _| training(e, |t| t.hfu))
         .of(Throughput, Higher, Percent, When::AnalyticalTraining, ErrorSource::Throughput)
         .help("hardware FLOPs utilization, including recomputation (arXiv 2205.05198, section 6)"),
-    entry(TimeToTrainH, "time_to_train_h", "time to train", |e, _| hours(e, run_tokens(e)))
+    entry(TimeToTrainH, "time_to_train_h", "time to train", |e, _| Some(hours(e, run_tokens(e)?)))
         .of(Throughput, Lower, Hours, When::AnalyticalTraining, ErrorSource::Inverse)
         .help("wall-clock time to train on train_tokens, without failures"),
-    entry(TimeToPublishedH, "time_to_published_h", "published time", |e, s| hours(e, published(s)))
+    entry(TimeToPublishedH, "time_to_published_h", "published time", |e, s| Some(hours(e, s.published_tokens?)))
         .of(Throughput, Lower, Hours, When::Published, ErrorSource::Inverse)
         .help("wall-clock time to train on the model's published token count"),
     entry(Goodput, "goodput", "goodput", |e, _| trained(e, |t| t.goodput))
@@ -218,7 +214,7 @@ metrics![
         .unit("req/s")
         .help("requests per second that meet all SLOs"),
     entry(GoodputRpsPerAccel, "goodput_rps_per_accel", "goodput/accel", |e, s| {
-        served(e, |seen| seen.goodput) / s.working_accelerators().max(1e-9)
+        Some(served(e, |seen| seen.goodput)? / s.working_accelerators().max(1e-9))
     })
     .of(Throughput, Higher, Si, When::SimulatedServing, ErrorSource::Unknown)
     .unit("req/s")
@@ -227,16 +223,16 @@ metrics![
         .of(Latency, Lower, Si, When::SimulatedServing, ErrorSource::Unknown)
         .unit("req")
         .help("queue depth: mean number of requests waiting for a batch slot, all replicas"),
-    entry(P50Ms, "p50_ms", "E2E p50", |e, _| e.total.latency.map_or(0.0, |latency| latency.p50))
+    entry(P50Ms, "p50_ms", "E2E p50", |e, _| e.total.latency.map(|latency| latency.p50))
         .of(Latency, Lower, Duration, When::Inference, ErrorSource::Unknown)
         .help("median end-to-end latency, including queueing"),
-    entry(P95Ms, "p95_ms", "E2E p95", |e, _| e.total.latency.map_or(0.0, |latency| latency.p95))
+    entry(P95Ms, "p95_ms", "E2E p95", |e, _| e.total.latency.map(|latency| latency.p95))
         .of(Latency, Lower, Duration, When::Inference, ErrorSource::Unknown)
         .help("95th percentile of end-to-end latency, including queueing"),
-    entry(P99Ms, "p99_ms", "E2E p99", |e, _| e.total.latency.map_or(0.0, |latency| latency.p99))
+    entry(P99Ms, "p99_ms", "E2E p99", |e, _| e.total.latency.map(|latency| latency.p99))
         .of(Latency, Lower, Duration, When::Inference, ErrorSource::Unknown)
         .help("99th percentile of end-to-end latency, including queueing"),
-    entry(TtftMs, "ttft_ms", "TTFT", |e, _| e.total.latency.map_or(0.0, |latency| latency.ttft))
+    entry(TtftMs, "ttft_ms", "TTFT", |e, _| e.total.latency.map(|latency| latency.ttft))
         .of(Latency, Lower, Duration, When::Inference, ErrorSource::Ttft)
         .help("time to first token, including queueing"),
     entry(TtftP99Ms, "ttft_p99_ms", "TTFT p99", |e, _| serving(e, |s| s.ttft_ms.p99))
@@ -248,31 +244,31 @@ metrics![
     entry(ItlP99Ms, "itl_p99_ms", "ITL p99", |e, _| serving(e, |s| s.itl_ms.p99))
         .of(Latency, Lower, Duration, When::Generation, ErrorSource::Unknown)
         .help("99th percentile of inter-token latency; shows interference by prefill, unlike TPOT"),
-    entry(QueueWaitP99Ms, "queue_wait_p99_ms", "wait p99", |e, _| e.queue.map_or(0.0, |queue| queue.wait.p99))
+    entry(QueueWaitP99Ms, "queue_wait_p99_ms", "wait p99", |e, _| e.queue.map(|queue| queue.wait.p99))
         .of(Latency, Lower, Duration, When::Queueing, ErrorSource::Unknown)
         .help("99th percentile of the queueing time"),
-    entry(QueueUtilization, "queue_utilization", "queue load", |e, _| e.queue.map_or(0.0, |queue| queue.utilization))
+    entry(QueueUtilization, "queue_utilization", "queue load", |e, _| e.queue.map(|queue| queue.utilization))
         .of(Latency, Lower, Percent, When::Queueing, ErrorSource::Unknown)
         .help("server utilization"),
-    entry(DollarPer1kTokens, "dollar_per_1k_tokens", "$/1k tokens", |e, _| e.cost.usd_per_1k_tokens)
+    entry(DollarPer1kTokens, "dollar_per_1k_tokens", "$/1k tokens", |e, _| Some(e.cost.usd_per_1k_tokens))
         .of(Cost, Lower, Usd, When::Always, ErrorSource::Inverse)
         .help("cost of all nodes per 1,000 tokens"),
-    entry(DollarPer1mTokens, "dollar_per_1m_tokens", "$/1M tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0)
+    entry(DollarPer1mTokens, "dollar_per_1m_tokens", "$/1M tokens", |e, _| Some(e.cost.usd_per_1k_tokens * 1000.0))
         .of(Cost, Lower, Usd, When::Always, ErrorSource::Inverse)
         .help("cost of all nodes per million tokens"),
-    entry(DollarPer1tTokens, "dollar_per_1t_tokens", "$/1T tokens", |e, _| usd(e, 1e12))
+    entry(DollarPer1tTokens, "dollar_per_1t_tokens", "$/1T tokens", |e, _| Some(usd(e, 1e12)))
         .of(Cost, Lower, Usd, When::Analytical, ErrorSource::Inverse)
         .help("cost of all nodes per trillion tokens"),
-    entry(UsdPerRun, "usd_per_run", "$/run", |e, _| usd(e, run_tokens(e)))
+    entry(UsdPerRun, "usd_per_run", "$/run", |e, _| Some(usd(e, run_tokens(e)?)))
         .of(Cost, Lower, Usd, When::AnalyticalTraining, ErrorSource::Inverse)
         .help("cost to train on train_tokens"),
-    entry(UsdToPublished, "usd_to_published", "published $", |e, s| usd(e, published(s)))
+    entry(UsdToPublished, "usd_to_published", "published $", |e, s| Some(usd(e, s.published_tokens?)))
         .of(Cost, Lower, Usd, When::Published, ErrorSource::Inverse)
         .help("cost to train on the model's published token count"),
-    entry(UsdPerHour, "usd_per_hour", "$/hour", |e, _| e.cost.usd_per_hour)
+    entry(UsdPerHour, "usd_per_hour", "$/hour", |e, _| Some(e.cost.usd_per_hour))
         .of(Cost, Lower, Usd, When::Always, ErrorSource::Unknown)
         .help("hourly cost of all nodes, plus energy if it is billed separately"),
-    entry(TokensPerDollar, "tokens_per_dollar", "tokens/$", |e, _| 1000.0 / e.cost.usd_per_1k_tokens)
+    entry(TokensPerDollar, "tokens_per_dollar", "tokens/$", |e, _| Some(1000.0 / e.cost.usd_per_1k_tokens))
         .of(Cost, Higher, Si, When::Always, ErrorSource::Throughput)
         .unit("tok")
         .help("tokens per dollar"),
@@ -289,45 +285,47 @@ metrics![
         .of(Cost, Lower, Si, When::Owned, ErrorSource::Unknown)
         .unit("months")
         .help("months after which buying a node is cheaper than renting it, at this utilization"),
-    entry(NodePowerW, "node_power_w", "power/node", |e, _| e.total.node_power_w)
+    entry(NodePowerW, "node_power_w", "power/node", |e, _| Some(e.total.node_power_w))
         .of(Power, Lower, Si, When::Always, ErrorSource::Unknown)
         .unit("W")
         .help("power of one node at this utilization"),
-    entry(PowerW, "power_w", "power", |e, s| e.total.node_power_w * s.num_nodes)
+    entry(PowerW, "power_w", "power", |e, s| Some(e.total.node_power_w * s.num_nodes))
         .of(Power, Lower, Si, When::Always, ErrorSource::Unknown)
         .unit("W")
         .help("power of all nodes, without facility overhead (PUE)"),
-    entry(TokensPerJoule, "tokens_per_joule", "tokens/J", tokens_per_joule)
+    entry(TokensPerJoule, "tokens_per_joule", "tokens/J", |e, s| Some(tokens_per_joule(e, s)))
         .of(Power, Higher, Si, When::Always, ErrorSource::Throughput)
         .unit("tok/J")
         .help("tokens per joule of node energy, without PUE"),
-    entry(TokensPerWh, "tokens_per_wh", "tokens/Wh", |e, s| tokens_per_joule(e, s) * 3600.0)
+    entry(TokensPerWh, "tokens_per_wh", "tokens/Wh", |e, s| Some(tokens_per_joule(e, s) * 3600.0))
         .of(Power, Higher, Si, When::Analytical, ErrorSource::Throughput)
         .unit("tok/Wh")
         .help("tokens per watt-hour of node energy, without PUE"),
-    entry(JoulesPerToken, "joules_per_token", "energy/token", |e, s| 1.0 / tokens_per_joule(e, s).max(1e-12))
+    entry(JoulesPerToken, "joules_per_token", "energy/token", |e, s| Some(1.0 / tokens_per_joule(e, s).max(1e-12)))
         .of(Power, Lower, Si, When::Analytical, ErrorSource::Inverse)
         .unit("J")
         .help("node energy per token, without PUE"),
-    entry(KwhPer1mTokens, "kwh_per_1m_tokens", "energy/1M tok", |e, s| kwh(e, s, 1e6))
+    entry(KwhPer1mTokens, "kwh_per_1m_tokens", "energy/1M tok", |e, s| Some(kwh(e, s, 1e6)))
         .of(Power, Lower, Energy, When::AnalyticalServing, ErrorSource::Inverse)
         .help("energy per million tokens, including PUE"),
-    entry(KgCo2ePer1mTokens, "kg_co2e_per_1m_tokens", "CO2e/1M tokens", |e, s| kwh(e, s, 1e6) * s.kg_co2e_per_kwh)
-        .of(Power, Lower, Mass, When::AnalyticalServing, ErrorSource::Inverse)
-        .help("emissions per million tokens at the grid's carbon intensity"),
-    entry(KwhPerRun, "kwh_per_run", "energy/run", |e, s| kwh(e, s, run_tokens(e)))
+    entry(KgCo2ePer1mTokens, "kg_co2e_per_1m_tokens", "CO2e/1M tokens", |e, s| Some(
+        kwh(e, s, 1e6) * s.kg_co2e_per_kwh
+    ))
+    .of(Power, Lower, Mass, When::AnalyticalServing, ErrorSource::Inverse)
+    .help("emissions per million tokens at the grid's carbon intensity"),
+    entry(KwhPerRun, "kwh_per_run", "energy/run", |e, s| Some(kwh(e, s, run_tokens(e)?)))
         .of(Power, Lower, Energy, When::AnalyticalTraining, ErrorSource::Inverse)
         .help("energy to train on train_tokens, including PUE"),
-    entry(KgCo2ePerRun, "kg_co2e_per_run", "CO2e/run", |e, s| kwh(e, s, run_tokens(e)) * s.kg_co2e_per_kwh)
+    entry(KgCo2ePerRun, "kg_co2e_per_run", "CO2e/run", |e, s| Some(kwh(e, s, run_tokens(e)?) * s.kg_co2e_per_kwh))
         .of(Power, Lower, Mass, When::AnalyticalTraining, ErrorSource::Inverse)
         .help("emissions to train on train_tokens at the grid's carbon intensity"),
-    entry(FlopUtilization, "flop_utilization", "FLOP use", |e, _| e.total.flop_utilization)
+    entry(FlopUtilization, "flop_utilization", "FLOP use", |e, _| Some(e.total.flop_utilization))
         .of(Utilization, Higher, Percent, When::Always, ErrorSource::Unknown)
         .help("share of peak FLOP/s spent on useful work"),
-    entry(HbmBwUtil, "hbm_bw_util", "HBM use", |e, _| e.total.hbm_bw_util)
+    entry(HbmBwUtil, "hbm_bw_util", "HBM use", |e, _| Some(e.total.hbm_bw_util))
         .of(Utilization, Neutral, Percent, When::Always, ErrorSource::Unknown)
         .help("share of peak memory bandwidth in use"),
-    entry(CommComputeRatio, "comm_compute_ratio", "comm share", |e, _| e.total.comm_compute_ratio)
+    entry(CommComputeRatio, "comm_compute_ratio", "comm share", |e, _| Some(e.total.comm_compute_ratio))
         .of(Utilization, Lower, Percent, When::Always, ErrorSource::Unknown)
         .help("share of time spent on communication"),
     entry(KvUsed, "kv_used", "KV blocks used", |e, _| served(e, |s| s.kv))
@@ -337,7 +335,7 @@ metrics![
         .of(Utilization, Lower, Si, When::SimulatedServing, ErrorSource::Unknown)
         .unit("/req")
         .help("preemptions per request, for lack of KV cache memory, followed by recomputation"),
-    entry(PeakMemGb, "peak_mem_gb", "memory", |e, _| e.total.peak_mem_gb)
+    entry(PeakMemGb, "peak_mem_gb", "memory", |e, _| Some(e.total.peak_mem_gb))
         .of(Utilization, Neutral, Si, When::Always, ErrorSource::Unknown)
         .unit("GB")
         .help("peak memory per accelerator; the semi-empirical engine clips it to the capacity"),
@@ -345,10 +343,10 @@ metrics![
         .of(Utilization, Neutral, Percent, When::Analytical, ErrorSource::Unknown)
         .help("upper bound of memory relative to usable device memory; above 100 %, it does not fit"),
     // Metrics for searches only; entries from here on are not shown in panes or tables.
-    entry(Accelerators, "accelerators", "accelerators", |_, s| accelerators(s))
+    entry(Accelerators, "accelerators", "accelerators", |_, s| Some(accelerators(s)))
         .of(Cost, Lower, Format::Count, When::Always, ErrorSource::Unknown)
         .help("accelerators used by the layout"),
-    entry(Headroom, "headroom", "headroom", headroom)
+    entry(Headroom, "headroom", "headroom", |e, s| Some(headroom(e, s)))
         .of(Utilization, Higher, Percent, When::Always, ErrorSource::Unknown)
         .help("share of memory left free on the fullest device, by the upper bound that decides whether it fits"),
 ];

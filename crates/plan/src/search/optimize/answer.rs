@@ -92,8 +92,8 @@ impl Optimum {
             .filter(|condition| !condition.holds(&candidate.estimate, &candidate.scenario))
             .map(|condition| match condition {
                 Condition::Figure(metric, ..) => {
-                    let value = (metric.get)(&candidate.estimate, &candidate.scenario);
-                    format!("{condition} is violated: {}", metric.show(value))
+                    let value = candidate.value(metric).map_or_else(|| "–".to_owned(), |value| metric.show(value));
+                    format!("{condition} is violated: {value}")
                 }
                 _ => format!("{condition} is violated"),
             })
@@ -129,8 +129,7 @@ impl Optimum {
             if limited || limits(problem.objective) || !metric.applies_to(&best.scenario) {
                 continue;
             }
-            let value = (metric.get)(&best.estimate, &best.scenario);
-            if value > limit {
+            if let Some(value) = best.value(metric).filter(|value| *value > limit) {
                 warnings.push(format!(
                     "{} is now {} because no constraint bounds it; the loosest limit in MLPerf Inference is {}",
                     metric.label,

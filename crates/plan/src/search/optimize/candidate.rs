@@ -42,6 +42,12 @@ impl Candidate {
             && problem.conditions.iter().all(|condition| condition.holds(&self.estimate, &self.scenario))
     }
 
+    /// Value of a metric.
+    #[must_use]
+    pub fn value(&self, metric: &Metric) -> Option<f64> {
+        metric.value(&self.estimate, &self.scenario)
+    }
+
     /// Formats a metric with the digits that its interval justifies.
     #[must_use]
     pub fn shown(&self, metric: &Metric) -> String {

@@ -21,7 +21,7 @@ fn fewest(parts: &Parts, requested: &Scenario) -> (Vec<Condition>, Candidate) {
 }
 
 fn accelerators(candidate: &Candidate) -> f64 {
-    (MetricId::Accelerators.metric().get)(&candidate.estimate, &candidate.scenario)
+    candidate.value(MetricId::Accelerators.metric()).unwrap()
 }
 
 #[test]

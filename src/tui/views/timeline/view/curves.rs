@@ -219,8 +219,7 @@ pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_
     ];
     let at_once = engine::analytical_scenario(scenario);
     let estimate = engine::estimate(&at_once);
-    let closed =
-        CLOSED.map(|metric| metric.applies_to(&at_once).then(|| metric.show((metric.get)(&estimate, &at_once))));
+    let closed = CLOSED.map(|metric| metric.applicable_value(&estimate, &at_once).map(|value| metric.show(value)));
     let each = area.width / 3;
     let narrow = each < MIN_CHART_COLUMNS;
     let limited = curves.iter().any(|(.., limit)| limit.is_some());
