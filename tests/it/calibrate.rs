@@ -396,7 +396,7 @@ fn after_three_runs_the_rest_of_a_source_is_predicted_no_worse() {
     let read = all.map(|(quantity, clusters)| (quantity, clusters, shipped_runs(quantity).unwrap()));
     for (quantity, cluster, runs) in read.iter().flat_map(|(quantity, two, runs)| two.map(|one| (*quantity, one, runs)))
     {
-        let found = with_table(runs, quantity, cluster, 3);
+        let found = with_table(runs, quantity, cluster, 3).unwrap();
         let (before, after) = (found.total.before, found.total.after);
         println!(
             "{}: {:.2} / {:.1} -> {:.2} / {:.1}",

@@ -242,11 +242,11 @@ fn of_configuration(
         let each = if metric == Metric::TrainingRate { accelerators } else { 1.0 };
         let figure = case::Measured { metric, value: math::exp(center) / each };
         for run in Run::of_resolved_row(&row, &found, &[figure])? {
-            if run.peak_share > 1.0 {
+            if let Some(share) = run.peak_share.filter(|share| *share > 1.0) {
                 return Err(format!(
                     "it would take {} times the peak rate of the accelerators; check its units: step_time_ms is in \
                      milliseconds",
-                    si(run.peak_share)
+                    si(share)
                 ));
             }
             runs.push(Run { id: first.short().to_owned(), noise, ..run });

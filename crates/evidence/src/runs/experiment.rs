@@ -99,18 +99,19 @@ fn without_factor(runs: &[&Run]) -> Vec<f64> {
     logs.iter().enumerate().filter_map(|(at, log)| Some(log - median(others(at))?)).collect()
 }
 
-fn outcome(cluster: &str, runs: usize, judged: &[(EvaluatedRun, f64)], remains: &[f64]) -> Outcome {
+/// Errors of the evaluated runs; `None` if there are none.
+fn outcome(cluster: &str, runs: usize, judged: &[(EvaluatedRun, f64)], remains: &[f64]) -> Option<Outcome> {
     let relative = |log: f64| math::exp(-log) - 1.0;
     let inside = |held: &dyn Fn(&(EvaluatedRun, f64)) -> bool| {
         judged.iter().filter(|one| held(one)).count() as f64 / judged.len().max(1) as f64
     };
-    let typical = |value: &dyn Fn(&(EvaluatedRun, f64)) -> f64| median(judged.iter().map(value)).unwrap_or(f64::NAN);
+    let typical = |value: &dyn Fn(&(EvaluatedRun, f64)) -> f64| median(judged.iter().map(value));
     // The shipped interval still holds where it is narrower.
     let after = |one: &(EvaluatedRun, f64)| {
         let ([low, high], half) = (one.0.interval, one.0.sd * one.1);
         [low.max(-half), high.min(half)]
     };
-    Outcome {
+    Some(Outcome {
         cluster: cluster.to_owned(),
         runs,
         before: stats(&judged.iter().map(|(one, _)| relative(one.before)).collect::<Vec<_>>()),
@@ -118,9 +119,9 @@ fn outcome(cluster: &str, runs: usize, judged: &[(EvaluatedRun, f64)], remains: 
         factor: stats(&remains.iter().map(|log| relative(*log)).collect::<Vec<_>>()),
         covered_before: inside(&|(one, _)| (one.interval[0]..=one.interval[1]).contains(&one.before)),
         covered_after: inside(&|one| (after(one)[0]..=after(one)[1]).contains(&one.0.after)),
-        width_before: typical(&|(one, _)| math::exp(one.interval[1] - one.interval[0])),
-        width_after: typical(&|one| math::exp(after(one)[1] - after(one)[0])),
-    }
+        width_before: typical(&|(one, _)| math::exp(one.interval[1] - one.interval[0]))?,
+        width_after: typical(&|one| math::exp(after(one)[1] - after(one)[0]))?,
+    })
 }
 
 /// Returns the weighted 90 % quantile of the standardized errors. A source has the weight of the square root of its
@@ -172,12 +173,13 @@ pub fn run(quantity: Quantity, kinds: &[Cluster], after_runs: usize) -> Result<V
     let (_, without) = estimate(quantity, &runs, &names);
     let without: BTreeMap<&str, Components> = names.into_iter().zip(without).collect();
     let of = |source: &str| without.get(source).copied().unwrap_or(Components::of(quantity));
-    Ok(kinds.iter().map(|kind| judged(&runs, quantity, *kind, after_runs, of)).collect())
+    Ok(kinds.iter().filter_map(|kind| judged(&runs, quantity, *kind, after_runs, of)).collect())
 }
 
 /// Like [`run`], but with the shipped table of components, which was estimated from these sources. Fast, for tests.
+/// `None` without a cluster of enough runs.
 #[must_use]
-pub fn with_table(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs: usize) -> Experiment {
+pub fn with_table(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs: usize) -> Option<Experiment> {
     judged(runs, quantity, cluster, after_runs, |_| Components::of(quantity))
 }
 
@@ -189,14 +191,14 @@ struct JudgedCluster<'a> {
     remains: Vec<f64>,
 }
 
-/// Evaluates every cluster with the components of its source.
+/// Evaluates every cluster with the components of its source; `None` if there are none.
 fn judged(
     runs: &[Run],
     quantity: Quantity,
     cluster: Cluster,
     after_runs: usize,
     components: impl Fn(&str) -> Components,
-) -> Experiment {
+) -> Option<Experiment> {
     let clusters = cluster.group(runs, MIN_CLUSTER_RUNS.max(after_runs + 1));
     let clusters: Vec<JudgedCluster<'_>> = clusters
         .iter()
@@ -215,11 +217,11 @@ fn judged(
     let (mut all, mut remains, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     for one in &clusters {
         let judged = with_reach(one);
-        outcomes.push(outcome(one.name, one.remains.len(), &judged, &one.remains));
+        outcomes.extend(outcome(one.name, one.remains.len(), &judged, &one.remains));
         all.extend(judged);
         remains.extend_from_slice(&one.remains);
     }
     sort::by_key(&mut outcomes, |outcome| std::cmp::Reverse(outcome.runs));
-    let total = outcome("", remains.len(), &all, &remains);
-    Experiment { quantity: quantity.key(), cluster, after_runs, total, clusters: outcomes }
+    let total = outcome("", remains.len(), &all, &remains)?;
+    Some(Experiment { quantity: quantity.key(), cluster, after_runs, total, clusters: outcomes })
 }

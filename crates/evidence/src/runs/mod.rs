@@ -47,8 +47,8 @@ pub struct Run {
     pub software: String,
     /// Name of the model.
     pub model: String,
-    /// Share of the peak rate of the accelerators that the measured value means; 0 if not known.
-    pub peak_share: f64,
+    /// Share of the peak rate of the accelerators that the measured value means; `None` in serving.
+    pub peak_share: Option<f64>,
     /// Shares of the time by class of operators.
     pub shares: [f64; 4],
     /// Shape of the configuration.
@@ -91,7 +91,7 @@ impl Run {
                 accelerator: found.parts.accelerator.as_ref()?.id.to_string(),
                 software: found.scenario.active_software.family().to_owned(),
                 model: found.parts.model_name().to_string(),
-                peak_share: detail.training.map_or(0.0, |training| training.hfu * figure.value / predicted),
+                peak_share: detail.training.map(|training| training.hfu * figure.value / predicted),
                 shares: shares(detail),
                 shape: shape(&found.scenario, detail),
             })
