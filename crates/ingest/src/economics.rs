@@ -22,6 +22,12 @@ pub fn utilization(tokens_per_second: f64, gpus: f64, parameters: f64, peak_tflo
     utilization_from_flops(tokens_per_second, gpus, 6.0 * parameters, peak_tflops)
 }
 
+/// Model TFLOP/s of the whole run, with 6 FLOPs per parameter and token.
+#[must_use]
+pub fn model_tflops(tokens_per_second: f64, parameters: f64) -> f64 {
+    tokens_per_second * (6.0 * parameters) / 1e12
+}
+
 /// Like [`utilization`], but with a given number of FLOPs per token.
 #[must_use]
 pub fn utilization_from_flops(

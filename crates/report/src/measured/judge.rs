@@ -114,10 +114,8 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let parameters = given.parameters.or_else(|| number("model_info", "total_params"));
     let parameters = parameters.or_else(|| number("model_info", "parameters_billion").map(|billions| billions * 1e9));
     let parameters = parameters.or_else(|| plan?.parameters);
-    let use_of = |rate: f64, gpus: f64| {
-        economics::utilization(rate, gpus, parameters.unwrap_or(f64::NAN), peak.unwrap_or(f64::NAN))
-    };
-    let utilization = rate.zip(gpus).map(|(rate, gpus)| use_of(rate, gpus));
+    let tflops = rate.zip(parameters).map(|(rate, parameters)| economics::model_tflops(rate, parameters));
+    let mfu = || Some(economics::utilization(rate?, gpus?, parameters?, peak?).mfu_percent);
 
     let price = price(given, known.as_deref(), catalog, &mut notes);
     let cost = rate.zip(gpus).zip(price).map(|((rate, gpus), price)| economics::cost(rate, gpus * price));
@@ -160,9 +158,9 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
             statistic("std_no_warmup").zip(seconds).map(|(std, mean)| std / mean * 100.0),
             down,
         ),
-        figure("model TFLOP/s/accelerator", utilization.zip(gpus).map(|(of, gpus)| of.achieved_tflops / gpus), up),
+        figure("model TFLOP/s/accelerator", tflops.zip(gpus).map(|(all, gpus)| all / gpus), up),
         figure("peak TFLOP/s/accelerator", peak, None),
-        figure("MFU %", utilization.map(|of| of.mfu_percent), up),
+        figure("MFU %", mfu(), up),
         figure("tokens/$", cost.map(|of| of.tokens_per_dollar), up),
         figure("$ for 1e12 tokens", cost.map(|of| of.cost_per_trillion_tokens), down),
         figure("tokens/Wh by TDP", energy.map(|of| of.tokens_per_watt_hour), up),
