@@ -110,8 +110,8 @@ fn fits_on_part_of_node(
     let name = &case.parts.target.name;
     match &found.case {
         Some(fits) => {
-            let used = fits.value(MetricId::Accelerators.metric()).unwrap_or_default();
-            reply.push_text(format!("It fits on {used:.0} of the accelerators of {name}: {}.", found.layout));
+            let used = fits.format_metric(MetricId::Accelerators.metric());
+            reply.push_text(format!("It fits on {used} of the accelerators of {name}: {}.", found.layout));
             fits.figure(&mut reply, MetricId::Accelerators.metric());
             found.state_limitations(&mut reply);
             headline(&mut reply, fits);
@@ -243,11 +243,11 @@ pub(super) fn smallest_node_count(
     }
     let (basis, found) = found;
     let Some(fits) = &found.case else { return Err(Refusal::Nothing("the search was stopped".to_owned())) };
-    let used = fits.value(MetricId::Accelerators.metric()).unwrap_or_default();
+    let used = fits.format_metric(MetricId::Accelerators.metric());
     let plural = if nodes == 1.0 { "node" } else { "nodes" };
     let name = &fits.parts.target.name;
     reply.push_text(format!(
-        "{used:.0} accelerators: {nodes:.0} {plural} of {name} with {:.0} each, layout {}.",
+        "{used} accelerators: {nodes:.0} {plural} of {name} with {:.0} each, layout {}.",
         fits.scenario.accelerators_per_node, found.layout
     ));
     if fails > 0.0 {

@@ -400,9 +400,9 @@ fn part_of_node<'a>(node: &Case<'a>, count: u32, reply: &mut Reply) -> Result<Ca
     };
     let degrees = || (1..=count).filter(|tp| count.is_multiple_of(*tp));
     let runs = degrees().filter_map(|tp| with(tp).ok()).filter(|case| case.trouble().is_none());
-    let rate = |case: &Case<'_>| case.value(MetricId::TokensPerSec.metric()).unwrap_or_default();
-    let case = match runs.max_by(|a, b| rate(a).total_cmp(&rate(b))) {
-        Some(case) => case,
+    let rated = runs.filter_map(|case| Some((case.value(MetricId::TokensPerSec.metric())?, case)));
+    let case = match rated.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((_, case)) => case,
         None => with(count)?,
     };
     let (name, plural) = (&case.parts.target.name, if count == 1 { "" } else { "s" });
