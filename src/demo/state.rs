@@ -10,7 +10,7 @@ use atlas_config::Workload;
 use atlas_config::library::Library;
 use atlas_core::units;
 use atlas_plan::engine;
-use atlas_plan::estimate::{Estimate, Figures};
+use atlas_plan::estimate::{Estimate, Metrics};
 use atlas_plan::knob::{KnobError, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 
@@ -232,7 +232,7 @@ impl Answer {
         self.scenario.base.shape =
             self.scenario.phases.get(index.unwrap_or_default()).map_or(shape, |phase| phase.shape);
         self.estimate = Estimate {
-            total: Figures { latency: figures.queued_latency(), ..figures },
+            total: Metrics { latency: figures.queued_latency(), ..figures },
             phases: Vec::new(),
             total_minutes: figures.minutes,
             service: figures.latency,

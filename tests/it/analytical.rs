@@ -131,7 +131,7 @@ fn infeasible_scenarios_return_a_verdict_with_the_cause() {
 fn schedule_is_estimated_per_phase_and_totals_are_time_weighted() {
     let (scenario, estimate) = answer(&parts("h100x8", "llama3_70b_day"), &[]);
     let [quiet, spike, long] = &estimate.phases[..] else { panic!("{:?}", estimate.phases) };
-    let wait = |figures: &atlas_plan::estimate::Figures| figures.queue.unwrap().wait.p99;
+    let wait = |figures: &atlas_plan::estimate::Metrics| figures.queue.unwrap().wait.p99;
     assert!(wait(spike) > 10.0 * wait(quiet), "an overload piles up");
     assert!(long.latency.unwrap().ttft > quiet.latency.unwrap().ttft, "eight times the prompt");
     assert!(spike.tokens_per_sec > quiet.tokens_per_sec);

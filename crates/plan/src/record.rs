@@ -7,7 +7,7 @@ use serde::ser::SerializeMap as _;
 
 use crate::engine::answer::corrected::{CorrectedMetric, corrected_metrics};
 use crate::estimate::standing::is_available;
-use crate::estimate::{Detail, Estimate, Figures, Latency, METRICS, MetricId};
+use crate::estimate::{Detail, Estimate, Latency, METRICS, MetricId, Metrics};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use atlas_config::Workload;
@@ -44,8 +44,8 @@ pub struct Record<'a> {
     /// `cuda_graphs`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
-    /// Metrics that apply to the scenario, by [`Metric`](crate::estimate::metric::Metric) name.
-    pub metrics: Metrics<'a>,
+    /// MetricValues that apply to the scenario, by [`Metric`](crate::estimate::metric::Metric) name.
+    pub metrics: MetricValues<'a>,
     /// Estimates calibrated with measurements of the same cluster; empty if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calibrated: Vec<CorrectedMetric>,
@@ -80,21 +80,21 @@ impl<'a> Knobs<'a> {
     }
 }
 
-/// Metrics that apply to a scenario, serialized as a map from name to value: throughput, latency, cost, ownership,
+/// MetricValues that apply to a scenario, serialized as a map from name to value: throughput, latency, cost, ownership,
 /// energy, emissions. Values that are not available or not finite are null.
 #[derive(Debug, Clone, Copy)]
-pub struct Metrics<'a> {
+pub struct MetricValues<'a> {
     /// The estimate.
     pub estimate: &'a Estimate,
     /// The scenario of the estimate.
     pub scenario: &'a Scenario,
 }
 
-impl Serialize for Metrics<'_> {
+impl Serialize for MetricValues<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for metric in METRICS.iter().filter(|metric| metric.applies_to(self.scenario)) {
-            let held = self.estimate.has_figures() || is_available(metric, self.estimate);
+            let held = self.estimate.has_metrics() || is_available(metric, self.estimate);
             let value = metric.value(self.estimate, self.scenario).filter(|value| held && value.is_finite());
             map.serialize_entry(metric.name, &value)?;
         }
@@ -143,7 +143,7 @@ impl From<Option<Latency>> for Percentiles {
     }
 }
 
-/// Metrics that every record has, of a phase or of the whole run.
+/// MetricValues that every record has, of a phase or of the whole run.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Plain {
     tokens_per_sec: Option<f64>,
@@ -165,7 +165,7 @@ struct Plain {
 impl Plain {
     /// All metrics if `all`, otherwise only the memory (and the counts, which are always present). Step time and latency
     /// are 0 where they do not apply, as in the predecessor's records.
-    fn of(f: &Figures, all: bool) -> Plain {
+    fn of(f: &Metrics, all: bool) -> Plain {
         let held = |value: f64| all.then_some(value);
         let latency = f.latency.unwrap_or_default();
         Plain {
@@ -271,7 +271,7 @@ impl<'a> Body<'a> {
     /// Converts an estimate of a workload into a record body.
     #[must_use]
     pub fn of(estimate: &Estimate, workload: &'a Workload) -> Body<'a> {
-        let all = estimate.has_figures();
+        let all = estimate.has_metrics();
         let plain = Plain::of(&estimate.total, all);
         let held = |detail: Detail| {
             if all { detail } else { Detail { training: None, serving: None, simulated: None, ..detail } }
@@ -292,14 +292,14 @@ impl<'a> Body<'a> {
             queue_servers: queue.servers,
             queue_wait_fraction_p99: queue.waiting_fraction_p99,
             schedule_breakdown: phases
-                .map(|(spec, figures)| {
+                .map(|(spec, metrics)| {
                     let [tokens_scale, autoscale_factor, request_profile] = &*spec.settings;
                     PhaseEntry {
                         name: &spec.name,
-                        weight_minutes: figures.minutes,
+                        weight_minutes: metrics.minutes,
                         settings: Settings { tokens_scale, autoscale_factor, request_profile },
                         overrides: &spec.overrides,
-                        record: PhaseBody::of(figures, all),
+                        record: PhaseBody::of(metrics, all),
                     }
                 })
                 .collect(),
@@ -311,10 +311,10 @@ impl<'a> Body<'a> {
 }
 
 impl PhaseBody {
-    fn of(figures: &Figures, all: bool) -> PhaseBody {
-        let queue = figures.queue.as_ref();
+    fn of(metrics: &Metrics, all: bool) -> PhaseBody {
+        let queue = metrics.queue.as_ref();
         PhaseBody {
-            plain: Plain::of(figures, all),
+            plain: Plain::of(metrics, all),
             queue_metrics: queue.map(|q| QueueMetrics {
                 arrival_rate: q.arrival_rate,
                 servers: Whole(q.servers),
@@ -355,7 +355,7 @@ impl<'a> Record<'a> {
         overrides: &crate::knob::Overrides,
         estimate: &'a Estimate,
     ) -> Record<'a> {
-        let priced = estimate.has_figures() && !MetricId::DollarPer1kTokens.metric().lacks_price(scenario);
+        let priced = estimate.has_metrics() && !MetricId::DollarPer1kTokens.metric().lacks_price(scenario);
         Record {
             ts: now(),
             target,
@@ -369,7 +369,7 @@ impl<'a> Record<'a> {
             engine: scenario.engine.name(),
             seed: scenario.seed,
             set: assignments(overrides),
-            metrics: Metrics { estimate, scenario },
+            metrics: MetricValues { estimate, scenario },
             calibrated: corrected_metrics(scenario, estimate),
         }
     }

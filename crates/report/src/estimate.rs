@@ -9,7 +9,7 @@ use atlas_core::units;
 use atlas_plan::advice::Advice;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::standing::is_available;
-use atlas_plan::estimate::{Detail, Estimate, Figures, METRICS, Section, digits};
+use atlas_plan::estimate::{Detail, Estimate, METRICS, Metrics, Section, digits};
 use atlas_plan::knob::{Group, Knob};
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -127,7 +127,7 @@ pub fn phases(scenario: &Scenario, workload: &Workload, answer: &Estimate) -> St
 }
 
 /// Latencies of a phase, including the queueing delay if it has a queue, and the state of the queue.
-fn serving_cells(phase: &Figures) -> Vec<String> {
+fn serving_cells(phase: &Metrics) -> Vec<String> {
     let latency = phase.queued_latency().map(|latency| [latency.p50, latency.p95, latency.p99, latency.ttft]);
     let mut cells = latency.map_or_else(|| vec!["–".to_owned(); 4], |all| all.map(units::duration_ms).to_vec());
     if let Some(queue) = phase.queue {

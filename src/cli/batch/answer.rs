@@ -16,7 +16,7 @@ use atlas_plan::engine::estimate_into;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::{Estimate, MetricId};
 use atlas_plan::knob::{Knob, Overrides, Setting};
-use atlas_plan::record::{Body, Knobs, Metrics};
+use atlas_plan::record::{Body, Knobs, MetricValues};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::hill_climb::hill_climb;
 
@@ -50,7 +50,7 @@ struct Answer<'a> {
     record: Body<'a>,
     /// `null` if no price is known.
     dollar_per_1k_tokens: Option<f64>,
-    metrics: Metrics<'a>,
+    metrics: MetricValues<'a>,
     /// Measured rows near the scenario. Absent unless requested, `null` if no row is near.
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Option<Support>>,
@@ -91,7 +91,7 @@ impl<'a> Answer<'a> {
             knobs,
             record: Body::of(estimate, &parts.workload),
             dollar_per_1k_tokens: priced.then_some(estimate.cost.usd_per_1k_tokens_parity),
-            metrics: Metrics { estimate, scenario },
+            metrics: MetricValues { estimate, scenario },
             evidence: evidence.then(|| support::throughput(parts, scenario)),
             notes: evidence.then(|| notes(scenario, estimate)),
         }

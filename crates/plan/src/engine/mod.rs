@@ -23,7 +23,7 @@ pub mod semi_empirical;
 
 pub use atlas_perf::training::Memo;
 
-use crate::estimate::{Cost, Estimate, Figures};
+use crate::estimate::{Cost, Estimate, Metrics};
 use crate::scenario::Scenario;
 use atlas_core::plan::Engine;
 
@@ -72,6 +72,6 @@ pub fn analytical_scenario(scenario: &Scenario) -> Scenario {
 
 /// Cost of a scenario: rent and energy of all nodes, per hour and per token.
 #[must_use]
-pub fn cost(scenario: &Scenario, figures: &Figures) -> Cost {
-    semi_empirical::cost(scenario, figures)
+pub fn cost(scenario: &Scenario, metrics: &Metrics) -> Cost {
+    semi_empirical::cost(scenario, metrics)
 }

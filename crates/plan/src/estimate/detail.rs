@@ -14,7 +14,7 @@ use atlas_perf::serving::latency::Spread;
 
 pub use atlas_core::plan_spec::HEADROOM;
 
-/// Results of an engine that models the hardware, beyond [`super::Figures`].
+/// Results of an engine that models the hardware, beyond [`super::Metrics`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Detail {
     /// Breakdown of the time, s: of an optimizer step, or of one output token on a replica.

@@ -33,9 +33,9 @@ pub use verdict::Verdict;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Estimate {
     /// Aggregate over the phases of the schedule, or the single result without a schedule.
-    pub total: Figures,
+    pub total: Metrics,
     /// Results per phase; empty without a schedule.
-    pub phases: Vec<Figures>,
+    pub phases: Vec<Metrics>,
     /// Total minutes of all phases.
     pub total_minutes: f64,
     /// Latency without queueing, averaged over the phases; `None` unless a schedule serves requests.
@@ -73,7 +73,7 @@ impl Estimate {
     /// Servers unpack such weights. A scenario that lacks kernels, memory or a valid layout still has hypothetical
     /// metrics, next to the verdict.
     #[must_use]
-    pub fn has_figures(&self) -> bool {
+    pub fn has_metrics(&self) -> bool {
         let refused = |detail: &Detail| detail.training.is_some() && matches!(detail.verdict, Verdict::Format { .. });
         self.detail.as_ref().is_none_or(|detail| !refused(detail))
     }
@@ -85,7 +85,7 @@ impl Estimate {
     /// A message with the names of those that are not.
     pub fn finite(&self) -> Result<(), String> {
         let total = &self.total;
-        let figures = [
+        let metrics = [
             (MetricId::TokensPerSec, Some(total.tokens_per_sec)),
             (MetricId::FlopUtilization, Some(total.flop_utilization)),
             (MetricId::HbmBwUtil, Some(total.hbm_bw_util)),
@@ -100,7 +100,7 @@ impl Estimate {
         // cannot run.
         let bounded = self.detail.is_none_or(|detail| detail.verdict.fits());
         let endless = |id: &MetricId| !bounded && matches!(id, MetricId::P99Ms | MetricId::TtftMs);
-        let bad = figures.iter().filter(|(id, value)| value.is_some_and(|value| !value.is_finite()) && !endless(id));
+        let bad = metrics.iter().filter(|(id, value)| value.is_some_and(|value| !value.is_finite()) && !endless(id));
         let bad: Vec<&str> = bad.map(|(id, _)| id.metric().name).collect();
         if bad.is_empty() {
             return Ok(());
@@ -111,7 +111,7 @@ impl Estimate {
 
 /// Metrics of a phase or of the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Figures {
+pub struct Metrics {
     /// Tokens per second of all accelerators; output tokens in inference.
     pub tokens_per_sec: f64,
     /// Share of peak FLOP/s spent on useful work.
@@ -138,7 +138,7 @@ pub struct Figures {
     pub queue: Option<Queue>,
 }
 
-impl Figures {
+impl Metrics {
     /// Latency of a request including queueing.
     #[must_use]
     pub fn queued_latency(&self) -> Option<Latency> {

@@ -23,7 +23,7 @@ use serde::{Serialize, Serializer};
 pub use expression::{Expression, Written};
 pub use origin::{Origin, Place};
 
-use crate::estimate::{Estimate, Figures, METRICS, Metric, MetricId, Part, Queue};
+use crate::estimate::{Estimate, METRICS, Metric, MetricId, Metrics, Part, Queue};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
@@ -282,7 +282,7 @@ pub struct Context<'a> {
     /// Estimate by the engine.
     pub estimate: &'a Estimate,
     /// Metrics of the whole run.
-    pub total: &'a Figures,
+    pub total: &'a Metrics,
 }
 
 /// Metric of a scheduled workload: mean over its phases, weighted by their minutes.
@@ -290,7 +290,7 @@ pub fn mean_over_phases(
     whole: &Context<'_>,
     value: f64,
     unit: &'static str,
-    mut of: impl FnMut(usize, &Figures) -> Option<Term>,
+    mut of: impl FnMut(usize, &Metrics) -> Option<Term>,
 ) -> Option<Term> {
     let mut products = Vec::new();
     let mut minutes = Vec::new();
@@ -346,7 +346,7 @@ fn over_requests(whole: &Context<'_>, id: MetricId, value: f64, get: fn(&Queue) 
 /// Metric of a workload whose phases the analytical engine estimates under their own loads.
 fn scheduled(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
     // A phase without the metric counts as 0, as in the mean.
-    let get: fn(&Figures) -> f64 = match id {
+    let get: fn(&Metrics) -> f64 = match id {
         MetricId::TokensPerSec => |f| f.tokens_per_sec,
         MetricId::FlopUtilization => |f| f.flop_utilization,
         MetricId::HbmBwUtil => |f| f.hbm_bw_util,
@@ -362,9 +362,9 @@ fn scheduled(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
         _ => return None,
     };
     let unit = unit(id.metric());
-    mean_over_phases(whole, value, unit, |i, figures| {
+    mean_over_phases(whole, value, unit, |i, metrics| {
         let symbol = format!("phase_{i}");
         let name = format!("the metric in phase {}, under the load of that phase", whole.inputs.phase_name(i));
-        Some(Term::input(symbol, name, unit, get(figures)).from(Origin::Engine("estimate of the phase")))
+        Some(Term::input(symbol, name, unit, get(metrics)).from(Origin::Engine("estimate of the phase")))
     })
 }

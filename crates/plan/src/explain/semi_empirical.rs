@@ -4,7 +4,7 @@
 use super::expression::{Written, max};
 use super::{Context, Origin, Term, mean_over_phases, unit};
 use crate::engine::semi_empirical::{quantity, switches};
-use crate::estimate::{Figures, Latency, MetricId, Queue};
+use crate::estimate::{Latency, MetricId, Metrics, Queue};
 use crate::knob::Knob;
 use crate::scenario::Phase;
 use atlas_config::Mode;
@@ -15,43 +15,43 @@ use atlas_legacy::semi_empirical::{Answer, Quantity, Source, answer};
 pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
     let scenario = whole.scenario;
     if scenario.phases.is_empty() {
-        let described = Reported { whole, phase: &scenario.base, figures: whole.total };
-        return described.figure(id, value);
+        let described = Reported { whole, phase: &scenario.base, metrics: whole.total };
+        return described.term(id, value);
     }
     if id == MetricId::PeakMemGb {
         let each: Option<Vec<Term>> = scenario
             .phases
             .iter()
             .zip(&whole.estimate.phases)
-            .map(|(phase, figures)| Reported { whole, phase, figures }.figure(id, figures.peak_mem_gb))
+            .map(|(phase, metrics)| Reported { whole, phase, metrics }.term(id, metrics.peak_mem_gb))
             .collect();
         let largest = each?.into_iter().map(Written::from).reduce(max)?;
         return Some(Term::stated("M", "", "GB", value, largest));
     }
-    mean_over_phases(whole, value, unit(id.metric()), |i, figures| {
+    mean_over_phases(whole, value, unit(id.metric()), |i, metrics| {
         let phase = scenario.phases.get(i)?;
-        let described = Reported { whole, phase, figures };
-        described.figure(id, read(id, figures)?)
+        let described = Reported { whole, phase, metrics };
+        described.term(id, read(id, metrics)?)
     })
 }
 
 /// Value of a metric of a phase, including queueing if any. A phase without the metric counts as 0, as in the mean.
-fn read(id: MetricId, figures: &Figures) -> Option<f64> {
-    let latency = |get: fn(&Latency) -> f64| figures.queued_latency().as_ref().map_or(0.0, get);
-    let queued = |get: fn(&Queue) -> f64| figures.queue.as_ref().map_or(0.0, get);
+fn read(id: MetricId, metrics: &Metrics) -> Option<f64> {
+    let latency = |get: fn(&Latency) -> f64| metrics.queued_latency().as_ref().map_or(0.0, get);
+    let queued = |get: fn(&Queue) -> f64| metrics.queue.as_ref().map_or(0.0, get);
     Some(match id {
-        MetricId::TokensPerSec => figures.tokens_per_sec,
-        MetricId::StepTimeMs => figures.step_time_ms.unwrap_or(0.0),
+        MetricId::TokensPerSec => metrics.tokens_per_sec,
+        MetricId::StepTimeMs => metrics.step_time_ms.unwrap_or(0.0),
         MetricId::P50Ms => latency(|latency| latency.p50),
         MetricId::P95Ms => latency(|latency| latency.p95),
         MetricId::P99Ms => latency(|latency| latency.p99),
         MetricId::TtftMs => latency(|latency| latency.ttft),
         MetricId::QueueWaitP99Ms => queued(|queue| queue.wait.p99),
         MetricId::QueueUtilization => queued(|queue| queue.utilization),
-        MetricId::NodePowerW => figures.node_power_w,
-        MetricId::FlopUtilization => figures.flop_utilization,
-        MetricId::HbmBwUtil => figures.hbm_bw_util,
-        MetricId::CommComputeRatio => figures.comm_compute_ratio,
+        MetricId::NodePowerW => metrics.node_power_w,
+        MetricId::FlopUtilization => metrics.flop_utilization,
+        MetricId::HbmBwUtil => metrics.hbm_bw_util,
+        MetricId::CommComputeRatio => metrics.comm_compute_ratio,
         _ => return None,
     })
 }
@@ -60,7 +60,7 @@ fn read(id: MetricId, figures: &Figures) -> Option<f64> {
 struct Reported<'a> {
     whole: &'a Context<'a>,
     phase: &'a Phase,
-    figures: &'a Figures,
+    metrics: &'a Metrics,
 }
 
 impl Reported<'_> {
@@ -82,7 +82,7 @@ impl Reported<'_> {
         self.whole.inputs.in_workload(&["schedule"]).map_or(Origin::Default(otherwise), Origin::File)
     }
 
-    fn figure(&self, id: MetricId, value: f64) -> Option<Term> {
+    fn term(&self, id: MetricId, value: f64) -> Option<Term> {
         let of = answer(self, switches(self.whole.scenario, self.phase));
         Some(match id {
             MetricId::TokensPerSec => {
@@ -141,7 +141,7 @@ impl Reported<'_> {
         if !self.infer() {
             return Term::input("latency", "", "ms", value).from(Origin::Default("does not apply to training"));
         }
-        match self.figures.queue {
+        match self.metrics.queue {
             None => Term::stated("latency", "", "ms", value, service),
             Some(queue) => {
                 let waited = Term::input("wait", "queueing time", "ms", get(&queue.wait))
@@ -156,7 +156,7 @@ impl Reported<'_> {
 
     fn queue(&self, id: MetricId, value: f64) -> Term {
         let how = Origin::Engine("Allen–Cunneen in the predecessor's form, capped relative to the service time");
-        let bearing = self.figures.queue.as_ref().map_or_else(Vec::new, queueing);
+        let bearing = self.metrics.queue.as_ref().map_or_else(Vec::new, queueing);
         let symbol = if id == MetricId::QueueUtilization { "rho_queue" } else { "w99" };
         Term::input(symbol, "", unit(id.metric()), value).from(how).depending_on(bearing)
     }

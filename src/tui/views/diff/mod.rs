@@ -40,7 +40,7 @@ pub(super) static SPEC: Spec = Spec {
     info,
     document: |app, _| Some(export::document(app)),
     works: |app, action| match action {
-        Action::Accept => has_figures(app),
+        Action::Accept => has_metrics(app),
         Action::Focus(_) => app.tabs.count() > 2,
         _ => true,
     },
@@ -153,7 +153,7 @@ fn metric_under_cursor(app: &App) -> Option<&'static Metric> {
 
 /// Whether a metric differs, so that there is one to explain.
 #[must_use]
-fn has_figures(app: &App) -> bool {
+fn has_metrics(app: &App) -> bool {
     rows_of(app).1.iter().any(|row| matches!(row, Row::Figure(..)))
 }
 

@@ -14,7 +14,7 @@ use crate::tui::update::showing::explain_metric;
 use crate::tui::widgets::draw::Canvas;
 use atlas_config::{Mode, Workload};
 use atlas_core::sort;
-use atlas_plan::estimate::{Figures, Latency, Metric, MetricId, Queue, Scale};
+use atlas_plan::estimate::{Latency, Metric, MetricId, Metrics, Queue, Scale};
 
 /// The view.
 pub(super) static SPEC: Spec = Spec {
@@ -67,7 +67,7 @@ struct Column {
     /// Mode in which the column applies; `None` for both.
     only: Option<Mode>,
     shows: Shows,
-    get: fn(&Figures) -> Option<f64>,
+    get: fn(&Metrics) -> Option<f64>,
 }
 
 /// Content of a column.
@@ -87,13 +87,13 @@ const fn figure(title: &'static str, width: u16, only: Option<Mode>, metric: &'s
     Column { title, width, only, shows: Shows::Figure(metric), get }
 }
 
-type Get = fn(&Figures) -> Option<f64>;
+type Get = fn(&Metrics) -> Option<f64>;
 
-fn queued(figures: &Figures, get: fn(&Queue) -> f64) -> Option<f64> {
+fn queued(figures: &Metrics, get: fn(&Queue) -> f64) -> Option<f64> {
     figures.queue.as_ref().map(get)
 }
 
-fn latency(figures: &Figures, get: fn(&Latency) -> f64) -> Option<f64> {
+fn latency(figures: &Metrics, get: fn(&Latency) -> f64) -> Option<f64> {
     figures.queued_latency().as_ref().map(get)
 }
 
@@ -123,7 +123,7 @@ struct FormattedColumn {
     values: Vec<String>,
 }
 
-fn format_column(column: &Column, rows: &[(&str, &Figures)]) -> FormattedColumn {
+fn format_column(column: &Column, rows: &[(&str, &Metrics)]) -> FormattedColumn {
     let values = || rows.iter().map(|(_, figures)| (column.get)(figures));
     let show = |text: &dyn Fn(f64) -> String| {
         let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), text);
@@ -254,10 +254,10 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.paragraph(inner, text, dim);
         return;
     }
-    let total = Figures { queue: estimate.queue.filter(|_| serves), ..estimate.total };
+    let total = Metrics { queue: estimate.queue.filter(|_| serves), ..estimate.total };
     let named = |phase: usize| Some((&*workload.phases.get(phase)?.name, estimate.phases.get(phase)?));
     let phases = rows.iter().filter_map(|phase| named(*phase)).chain(std::iter::once(("all", &total)));
-    let phases: Vec<(&str, &Figures)> = phases.collect();
+    let phases: Vec<(&str, &Metrics)> = phases.collect();
     let name = names(workload);
     let (columns, first) = visible(app, full, inner.width.saturating_sub(name));
     let cells: Vec<FormattedColumn> = columns.iter().map(|column| format_column(column, &phases)).collect();

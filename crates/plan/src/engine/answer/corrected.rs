@@ -4,7 +4,7 @@
 //! total. The shares of the time, on which a correction depends, do not change, so the uncorrected estimate can be
 //! derived from the corrected one.
 
-use crate::estimate::{Adjustments, Breakdown, Cause, Detail, Estimate, Figures, Interval, Latency, Serving};
+use crate::estimate::{Adjustments, Breakdown, Cause, Detail, Estimate, Interval, Latency, Metrics, Serving};
 use crate::scenario::{ActiveCorrections, Phase, Scenario};
 use atlas_config::Mode;
 use atlas_config::corrections::{Adjustment, Features, Quantity, Shape};
@@ -137,7 +137,7 @@ pub fn corrected_metrics(scenario: &Scenario, estimate: &Estimate) -> Vec<Correc
 }
 
 /// Corrects the estimate of a phase.
-pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures, detail: &mut Detail) {
+pub(super) fn correct(scenario: &Scenario, phase: &Phase, metrics: &mut Metrics, detail: &mut Detail) {
     let Some(mut found) = adjustments(scenario, phase.shape.mode, detail) else { return };
     // If the load limits the throughput, it equals the arrival rate.
     found.throughput = found.throughput.filter(|_| !detail.limits.load);
@@ -149,10 +149,10 @@ pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures,
     };
     if let Some(found) = found.throughput {
         let factor = found.factor;
-        figures.tokens_per_sec *= factor;
-        figures.flop_utilization *= factor;
-        figures.hbm_bw_util *= factor;
-        figures.step_time_ms = figures.step_time_ms.map(|ms| ms / factor);
+        metrics.tokens_per_sec *= factor;
+        metrics.flop_utilization *= factor;
+        metrics.hbm_bw_util *= factor;
+        metrics.step_time_ms = metrics.step_time_ms.map(|ms| ms / factor);
         detail.throughput_interval = own(found, detail.throughput_interval);
         if let Some(training) = &mut detail.training {
             training.mfu *= factor;
@@ -175,7 +175,7 @@ pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures,
     if let Some(found) = found.ttft {
         serving.ttft_interval = own(found, serving.ttft_interval);
     }
-    if let (Some(input), Some(latency)) = (scenario.serving_input(phase), &mut figures.latency) {
+    if let (Some(input), Some(latency)) = (scenario.serving_input(phase), &mut metrics.latency) {
         latencies(serving, latency, input.output_lengths(), tpot, ttft);
     }
 }

@@ -16,7 +16,7 @@ pub mod serving;
 pub mod throttle;
 pub mod training;
 
-use crate::estimate::{Detail, Estimate, Figures, Verdict};
+use crate::estimate::{Detail, Estimate, Metrics, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_perf::accelerator::{Accelerator, Precision};
@@ -116,14 +116,14 @@ fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, es
     estimate.service = None;
     estimate.queue = None;
     estimate.total_minutes = scenario.base.minutes;
-    let results = Results { figures: &mut estimate.total, detail: &mut estimate.detail };
+    let results = Results { metrics: &mut estimate.total, detail: &mut estimate.detail };
     phase(scenario, &scenario.base, physics, results);
     price(scenario, estimate);
 }
 
 /// Where the results of a phase are written. They are large, and copies of them would take a tenth of an estimate.
 struct Results<'e> {
-    figures: &'e mut Figures,
+    metrics: &'e mut Metrics,
     detail: &'e mut Option<Detail>,
 }
 
@@ -133,9 +133,9 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics, mut res
         Mode::Training => training::answer(scenario, phase, physics, &mut results),
         Mode::Inference => serving::answer(scenario, phase, physics, &mut results),
     };
-    let Results { figures, detail } = results;
+    let Results { metrics, detail } = results;
     let (Some(()), Some(detail)) = (answered, &mut *detail) else {
-        (*figures, *detail) = (Figures::default(), None);
+        (*metrics, *detail) = (Metrics::default(), None);
         return;
     };
     let power = detail.power;
@@ -153,7 +153,7 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics, mut res
         detail.verdict = Verdict::Context { requested, most: f64::from(limit) };
     }
     if scenario.corrections.is_some() {
-        corrected::correct(scenario, phase, figures, detail);
+        corrected::correct(scenario, phase, metrics, detail);
     }
 }
 

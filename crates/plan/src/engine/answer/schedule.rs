@@ -3,7 +3,7 @@
 use super::event::serving::Answer;
 use super::{Physics, Results, serving, throttle};
 use crate::engine::semi_empirical::schedule::aggregate;
-use crate::estimate::{Estimate, Figures, Latency, Queue, Serving, Simulated, SimulatedServing};
+use crate::estimate::{Estimate, Latency, Metrics, Queue, Serving, Simulated, SimulatedServing};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_core::count::Count;
@@ -16,14 +16,14 @@ pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, est
     let mut all = Vec::new();
     estimate.phases.extend(scenario.phases.iter().map(|phase| match phase.shape.mode {
         Mode::Training => {
-            let (mut figures, mut detail) = (Figures::default(), None);
-            super::phase(scenario, phase, physics, Results { figures: &mut figures, detail: &mut detail });
-            scaled(figures, phase)
+            let (mut metrics, mut detail) = (Metrics::default(), None);
+            super::phase(scenario, phase, physics, Results { metrics: &mut metrics, detail: &mut detail });
+            scaled(metrics, phase)
         }
         Mode::Inference => {
-            let Some((figures, served)) = served(scenario, phase, physics) else { return Figures::default() };
+            let Some((metrics, served)) = served(scenario, phase, physics) else { return Metrics::default() };
             all.push(served);
-            figures
+            metrics
         }
     }));
     aggregate(estimate);
@@ -45,17 +45,17 @@ pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, est
 }
 
 /// Scales the metrics of a phase that runs at reduced throughput: a warm-up, or fewer accelerators.
-fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
+fn scaled(mut metrics: Metrics, phase: &Phase) -> Metrics {
     let scale = phase.tokens_scale * phase.autoscale_factor;
-    figures.tokens_per_sec *= scale;
-    figures.step_time_ms = figures.step_time_ms.map(|ms| ms / scale.max(1e-6));
-    figures.node_power_w *= phase.autoscale_factor;
-    figures
+    metrics.tokens_per_sec *= scale;
+    metrics.step_time_ms = metrics.step_time_ms.map(|ms| ms / scale.max(1e-6));
+    metrics.node_power_w *= phase.autoscale_factor;
+    metrics
 }
 
 /// Estimates a serving phase. Replicas follow the autoscaling factor, and requests arrive at the phase's own rate or at
 /// the load factor of its profile times the capacity.
-fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Served)> {
+fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Metrics, Served)> {
     let mut input = scenario.serving_input(phase)?;
     let constants = throttle::serving(scenario, &input);
     let replicas = phase.arrival.dp_override.unwrap_or(phase.shape.dp) * phase.autoscale_factor;
@@ -83,16 +83,16 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     // An overload lasts only for the phase: the queue is modeled as a fluid that grows until its end.
     let overload = (rho - 1.0).max(0.0) * phase.minutes * 60.0;
     let out = answer.estimate;
-    let (mut figures, mut detail) = (Figures::default(), None);
-    let results = &mut Results { figures: &mut figures, detail: &mut detail };
+    let (mut metrics, mut detail) = (Metrics::default(), None);
+    let results = &mut Results { metrics: &mut metrics, detail: &mut detail };
     serving::describe(scenario, phase, answer.input(&input), &answer, &constants, results);
     let mut serving = detail?.serving?;
     let wait_ms = 1e3 * out.first_token.slot;
     let waited = |q: f64| wait_ms + 1e3 * q * overload;
     let wait = Latency { p50: waited(0.5), p95: waited(0.95), p99: waited(0.99), ttft: waited(0.5) };
     let scale = if phase.tokens_scale > 0.0 { phase.tokens_scale } else { 1.0 };
-    figures.tokens_per_sec = rate.min(capacity) * input.osl * scale;
-    let alone = figures.latency?;
+    metrics.tokens_per_sec = rate.min(capacity) * input.osl * scale;
+    let alone = metrics.latency?;
     let service = Latency {
         p50: alone.p50 - wait_ms,
         p95: alone.p95 - wait_ms,
@@ -116,8 +116,8 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
         wait,
         waiting_fraction_p99: if whole.p99 > 0.0 { wait.p99 / whole.p99 } else { 0.0 },
     };
-    figures.latency = Some(service);
-    figures.queue = Some(queue);
+    metrics.latency = Some(service);
+    metrics.queue = Some(queue);
     serving.requests_per_sec = rate.min(capacity);
     serving.total_tokens_per_sec = serving.requests_per_sec * (input.isl + input.osl) * scale;
     let queued = Spread { mean: overload / 2.0, p50: overload / 2.0, p95: 0.95 * overload, p99: 0.99 * overload };
@@ -125,7 +125,7 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
         *latency = latency.zip(queued, |own, wait| own + 1e3 * wait);
     }
     let requests = rate * 60.0 * phase.minutes;
-    Some((figures, Served { minutes: phase.minutes, requests, queue, service, serving, simulated: answer.simulated }))
+    Some((metrics, Served { minutes: phase.minutes, requests, queue, service, serving, simulated: answer.simulated }))
 }
 
 /// A serving phase with its estimate.

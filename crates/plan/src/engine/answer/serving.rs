@@ -2,7 +2,7 @@
 
 use super::event::serving::Answer;
 use super::{Physics, Results, limits, power, refused_nvfp4, throttle};
-use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryPart, MemoryUse, Serving, Verdict};
+use crate::estimate::{Breakdown, Detail, Interval, Latency, MemoryPart, MemoryUse, Metrics, Serving, Verdict};
 use crate::scenario::{Phase, Scenario};
 use atlas_core::count::Count;
 use atlas_core::plan::{Format, caches_in};
@@ -116,7 +116,7 @@ pub(super) fn describe(
         }),
     });
     let total = out.time.total().max(1e-12);
-    *results.figures = Figures {
+    *results.metrics = Metrics {
         tokens_per_sec: out.output_tokens_per_sec,
         flop_utilization: at_work * arithmetic.useful.clamp(0.0, 1.0),
         hbm_bw_util: at_work * used.memory,
@@ -130,7 +130,7 @@ pub(super) fn describe(
         peak_mem_gb: memory.total() * dies / BYTES_PER_GB,
         node_power_w: power.total(),
         minutes: phase.minutes,
-        ..Figures::default()
+        ..Metrics::default()
     };
 }
 

@@ -3,7 +3,7 @@
 use super::event::training::{Answer, MIN_GOODPUT, hosts};
 use super::{Physics, Results, limits, power, refused_nvfp4, throttle};
 use crate::estimate::{
-    Breakdown, Detail, Figures, Interval, MemoryPart, MemoryUse, SimulatedTraining, TimePart, Training, Verdict,
+    Breakdown, Detail, Interval, MemoryPart, MemoryUse, Metrics, SimulatedTraining, TimePart, Training, Verdict,
 };
 use crate::scenario::{Phase, Scenario};
 use atlas_core::plan::Format;
@@ -81,7 +81,7 @@ pub(super) fn answer(
         simulated: answer.simulated,
         adjustments: None,
     });
-    *results.figures = Figures {
+    *results.metrics = Metrics {
         tokens_per_sec: out.tokens_per_second,
         flop_utilization: out.mfu_causal,
         hbm_bw_util: used.memory,
@@ -90,7 +90,7 @@ pub(super) fn answer(
         peak_mem_gb: detail.memory.total() * dies / atlas_core::units::BYTES_PER_GB,
         node_power_w: power.total(),
         minutes: phase.minutes,
-        ..Figures::default()
+        ..Metrics::default()
     };
     Some(())
 }

@@ -6,7 +6,7 @@ pub use atlas_legacy::benchboard as estimator;
 
 use self::estimator::{Answer, Bottleneck, Input};
 use crate::estimate::{
-    Breakdown, Cause, Cost, Detail, Estimate, Figures, Interval, Limits, MemoryPart, MemoryUse, TimePart, Training,
+    Breakdown, Cause, Cost, Detail, Estimate, Interval, Limits, MemoryPart, MemoryUse, Metrics, TimePart, Training,
     Verdict,
 };
 use crate::scenario::{Dashboard, Phase, Scenario};
@@ -50,7 +50,7 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.service = None;
     estimate.queue = None;
     estimate.total_minutes = phase.minutes;
-    estimate.total = Figures {
+    estimate.total = Metrics {
         tokens_per_sec: answer.tokens_per_sec,
         flop_utilization: answer.mfu,
         hbm_bw_util: 0.0,
@@ -59,7 +59,7 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
         peak_mem_gb: answer.total_gib(),
         node_power_w: scenario.node_watts,
         minutes: phase.minutes,
-        ..Figures::default()
+        ..Metrics::default()
     };
     let per_thousand = answer.usd_per_million / 1000.0;
     estimate.cost = Cost {

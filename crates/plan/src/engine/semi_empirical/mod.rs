@@ -4,7 +4,7 @@
 mod queue;
 pub(in crate::engine) mod schedule;
 
-use crate::estimate::{Cost, Estimate, Figures, Latency};
+use crate::estimate::{Cost, Estimate, Latency, Metrics};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_legacy::semi_empirical::coefficients::Coefficient;
@@ -33,7 +33,7 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
 pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.phases.clear();
     estimate.detail = None;
-    estimate.total = figures(scenario, &scenario.base);
+    estimate.total = metrics(scenario, &scenario.base);
     estimate.total_minutes = scenario.base.minutes;
     estimate.service = None;
     estimate.queue = None;
@@ -94,11 +94,11 @@ pub fn switches(scenario: &Scenario, phase: &Phase) -> Switches {
 
 /// Estimates one phase, before the schedule scales it.
 #[must_use]
-pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
+pub fn metrics(scenario: &Scenario, phase: &Phase) -> Metrics {
     let on = switches(scenario, phase);
     let of = answer(&Plain { scenario, phase }, on);
     let latency = Latency { p50: of.p50, p95: of.p95, p99: of.p99, ttft: of.ttft };
-    Figures {
+    Metrics {
         tokens_per_sec: of.tokens_per_sec,
         flop_utilization: of.flop_utilization,
         hbm_bw_util: of.memory_utilization,
@@ -117,10 +117,10 @@ pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
 /// Hourly cost and cost per token. The predecessor system divides ONE node's cost by the tokens of ALL nodes; that
 /// value is kept as `usd_per_1k_tokens_parity`.
 #[must_use]
-pub fn cost(scenario: &Scenario, figures: &Figures) -> Cost {
-    let energy = figures.node_power_w * scenario.pue / 1000.0 * scenario.energy_usd_per_kwh();
+pub fn cost(scenario: &Scenario, metrics: &Metrics) -> Cost {
+    let energy = metrics.node_power_w * scenario.pue / 1000.0 * scenario.energy_usd_per_kwh();
     let node = scenario.usd_node_hour().unwrap_or(0.0) + if scenario.energy_is_included() { 0.0 } else { energy };
-    let thousands_per_hour = (figures.tokens_per_sec * 3.6).max(1e-6);
+    let thousands_per_hour = (metrics.tokens_per_sec * 3.6).max(1e-6);
     Cost {
         usd_per_hour: node * scenario.num_nodes,
         energy_usd_per_hour: energy * scenario.num_nodes,

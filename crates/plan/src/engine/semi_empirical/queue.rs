@@ -1,24 +1,24 @@
 //! Queueing of an inference phase.
 
-use crate::estimate::{Figures, Latency, Queue};
+use crate::estimate::{Latency, Metrics, Queue};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_legacy::semi_empirical::queue::{Arrivals, Waiting, waiting};
 
-/// Queueing metrics of an inference phase. `figures` are already scaled. `None` if no tokens are generated.
-pub(super) fn queue(scenario: &Scenario, phase: &Phase, figures: &Figures) -> Option<Queue> {
+/// Queueing metrics of an inference phase. `metrics` are already scaled. `None` if no tokens are generated.
+pub(super) fn queue(scenario: &Scenario, phase: &Phase, metrics: &Metrics) -> Option<Queue> {
     let shape = &phase.shape;
     if shape.mode != Mode::Inference || shape.generate <= 0.0 {
         return None;
     }
     let arrival = &phase.arrival;
     let dp = arrival.dp_override.unwrap_or(shape.dp);
-    let alone = figures.latency?;
+    let alone = metrics.latency?;
     let Waiting { arrival_rate, servers, service_mean_ms, service_cv, arrival_cv, utilization, wait } =
         waiting(&Arrivals {
             tokens: shape.prompt + shape.generate,
-            tokens_per_sec: figures.tokens_per_sec,
+            tokens_per_sec: metrics.tokens_per_sec,
             requests_per_sec: arrival.requests_per_sec,
             load_factor: phase.traffic.load_factor,
             servers: arrival.servers.and_then(Count::nonzero).map_or(dp * scenario.microbatch, f64::from),

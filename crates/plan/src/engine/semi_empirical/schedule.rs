@@ -1,6 +1,6 @@
 //! Schedules: estimates each phase with scaling and queueing, then averages them by duration.
 
-use crate::estimate::{Estimate, Figures, Latency, Queue};
+use crate::estimate::{Estimate, Latency, Metrics, Queue};
 use crate::scenario::{Phase, Scenario};
 
 /// Lower bound of the scale that a step time is divided by.
@@ -14,17 +14,17 @@ pub(super) fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
 
 /// Metrics of a phase with its scales applied, and its queue. As in the predecessor's model, power follows the
 /// autoscaling factor only if the product of both scales is not one.
-fn scaled(scenario: &Scenario, phase: &Phase) -> Figures {
-    let mut figures = super::figures(scenario, phase);
+fn scaled(scenario: &Scenario, phase: &Phase) -> Metrics {
+    let mut metrics = super::metrics(scenario, phase);
     let scale = phase.tokens_scale * phase.autoscale_factor;
     #[expect(clippy::float_cmp, reason = "the quirk is about exactly one")]
     if scale != 1.0 {
-        figures.tokens_per_sec = (figures.tokens_per_sec * scale).max(1.0);
-        figures.step_time_ms = figures.step_time_ms.map(|ms| ms / scale.max(SCALE_FLOOR));
-        figures.node_power_w *= phase.autoscale_factor;
+        metrics.tokens_per_sec = (metrics.tokens_per_sec * scale).max(1.0);
+        metrics.step_time_ms = metrics.step_time_ms.map(|ms| ms / scale.max(SCALE_FLOOR));
+        metrics.node_power_w *= phase.autoscale_factor;
     }
-    figures.queue = super::queue::queue(scenario, phase, &figures);
-    figures
+    metrics.queue = super::queue::queue(scenario, phase, &metrics);
+    metrics
 }
 
 /// Aggregates the phases: means weighted by duration, the maximum of peak memory, and sums of retries and failures. The
@@ -33,10 +33,10 @@ fn scaled(scenario: &Scenario, phase: &Phase) -> Figures {
 pub(in crate::engine) fn aggregate(estimate: &mut Estimate) {
     let phases = &estimate.phases;
     let minutes: f64 = phases.iter().map(|phase| phase.minutes).sum();
-    let mean = |get: &dyn Fn(&Figures) -> f64| {
+    let mean = |get: &dyn Fn(&Metrics) -> f64| {
         if minutes > 0.0 { phases.iter().map(|phase| get(phase) * phase.minutes).sum::<f64>() / minutes } else { 0.0 }
     };
-    let latency = |get: &dyn Fn(&Figures) -> Option<Latency>| {
+    let latency = |get: &dyn Fn(&Metrics) -> Option<Latency>| {
         let percentile = |of: fn(&Latency) -> f64| mean(&|phase| get(phase).as_ref().map_or(0.0, of));
         Latency {
             p50: percentile(|latency| latency.p50),
@@ -48,8 +48,8 @@ pub(in crate::engine) fn aggregate(estimate: &mut Estimate) {
     let queued = |get: &dyn Fn(&Queue) -> f64| mean(&|phase| phase.queue.as_ref().map_or(0.0, get));
     let trains = phases.iter().any(|phase| phase.step_time_ms.is_some());
     let serves = phases.iter().any(|phase| phase.latency.is_some());
-    let total_latency = serves.then(|| latency(&Figures::queued_latency));
-    let total = Figures {
+    let total_latency = serves.then(|| latency(&Metrics::queued_latency));
+    let total = Metrics {
         tokens_per_sec: mean(&|phase| phase.tokens_per_sec),
         flop_utilization: mean(&|phase| phase.flop_utilization).min(1.0),
         hbm_bw_util: mean(&|phase| phase.hbm_bw_util).min(1.0),
