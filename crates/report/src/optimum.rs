@@ -9,7 +9,7 @@ use super::{ReportError, csv, to_json, to_yaml};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::estimate::standing::is_available;
-use atlas_plan::estimate::{FIGURES, Metric, MetricId};
+use atlas_plan::estimate::{Metric, MetricId, SEARCH_METRICS};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::optimize::{Bound, Candidate, Optimum, Problem, Proof, SearchExtent};
 use atlas_plan::search::{Axis, Condition};
@@ -109,7 +109,7 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
     let (start, climbed) = (&found.start, &found.hill_climb);
     let head = ["", "start", "best", "change", "hill-climb"];
     let mut table = Table::new(head.map(|name| (name, if name.is_empty() { Align::Left } else { Align::Right })));
-    for metric in FIGURES.iter().filter(|metric| metric.applies_to(problem.start)) {
+    for metric in SEARCH_METRICS.iter().filter(|metric| metric.applies_to(problem.start)) {
         // A candidate that cannot run has no rate.
         let own = matches!(metric.id, MetricId::Accelerators | MetricId::Headroom);
         let known = |candidate: &Candidate| own || is_available(metric, &candidate.estimate);
@@ -365,7 +365,7 @@ pub(crate) fn settings(settings: &[(Knob, Setting)]) -> Map<String, Value> {
 }
 
 fn candidate(candidate: &Candidate) -> Value {
-    let metrics = FIGURES.iter().filter(|metric| metric.applies_to(&candidate.scenario));
+    let metrics = SEARCH_METRICS.iter().filter(|metric| metric.applies_to(&candidate.scenario));
     let metrics = metrics.map(|metric| (metric.name.to_owned(), json!(candidate.value(metric))));
     json!({
         "changes": settings(&candidate.changes),
@@ -383,7 +383,7 @@ pub fn csv(problem: &Problem<'_>, found: &Optimum) -> String {
     let others = [("start", &found.start), ("hill-climb", &found.hill_climb)];
     let rows: Vec<(&str, &Candidate)> = best.chain(runners_up).chain(front).chain(others).collect();
     let knobs = changed(rows.iter().map(|(_, candidate)| *candidate));
-    let metrics: Vec<&Metric> = FIGURES.iter().filter(|metric| metric.applies_to(problem.start)).collect();
+    let metrics: Vec<&Metric> = SEARCH_METRICS.iter().filter(|metric| metric.applies_to(problem.start)).collect();
     let names = knobs.iter().map(|knob| knob.name()).chain(metrics.iter().map(|metric| metric.name));
     let mut out = csv::line(std::iter::once("what").chain(names));
     for (what, candidate) in rows {

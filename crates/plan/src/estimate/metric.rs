@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::Estimate;
 use super::detail::Interval;
-pub use table::{FIGURES, METRICS, MetricId};
+pub use table::{METRICS, MetricId, SEARCH_METRICS};
 
 use crate::scenario::Scenario;
 use atlas_config::Mode;
@@ -237,7 +237,7 @@ impl MetricId {
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "every id has a row of the table")]
     pub const fn metric(self) -> &'static Metric {
-        &FIGURES[self as usize]
+        &SEARCH_METRICS[self as usize]
     }
 }
 

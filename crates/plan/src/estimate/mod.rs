@@ -24,7 +24,7 @@ pub use detail::{
 };
 pub use limits::{Cause, Limits};
 pub use metric::{
-    Applicability, COMPARED, Direction, FIGURES, Format, METRICS, MIN_RELATIVE_CHANGE, Metric, MetricId, Section,
+    Applicability, COMPARED, Direction, Format, METRICS, MIN_RELATIVE_CHANGE, Metric, MetricId, SEARCH_METRICS, Section,
 };
 pub use scale::Scale;
 pub use verdict::Verdict;

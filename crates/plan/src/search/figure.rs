@@ -1,7 +1,7 @@
 //! Metrics that can be goals and constraints of searches: all metrics, under full and short names, and those that are
 //! available only to searches.
 
-use crate::estimate::{Estimate, FIGURES, Metric, MetricId};
+use crate::estimate::{Estimate, Metric, MetricId, SEARCH_METRICS};
 use crate::scenario::Scenario;
 use atlas_document::suggestion::{clause, nearest};
 
@@ -36,12 +36,12 @@ const SHORT: [(&str, MetricId); 22] = [
 pub fn named(name: &str) -> Option<&'static Metric> {
     let wanted = name.trim().replace('-', "_").to_lowercase();
     let short = SHORT.iter().find(|(short, _)| *short == wanted).map(|(_, id)| id.metric());
-    short.or_else(|| FIGURES.iter().find(|metric| metric.name == wanted))
+    short.or_else(|| SEARCH_METRICS.iter().find(|metric| metric.name == wanted))
 }
 
 /// All names that [`named`] accepts.
 pub fn names() -> impl Iterator<Item = &'static str> + Clone {
-    let full = FIGURES.iter().map(|metric| metric.name);
+    let full = SEARCH_METRICS.iter().map(|metric| metric.name);
     full.chain(SHORT.iter().map(|(short, _)| *short))
 }
 

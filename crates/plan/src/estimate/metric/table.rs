@@ -26,7 +26,7 @@ macro_rules! metrics {
 
         /// All metrics that a search may use as goal or constraint, in the order of [`MetricId`]: [`METRICS`], then
         /// those that are available only to searches.
-        pub static FIGURES: &[Metric] =
+        pub static SEARCH_METRICS: &[Metric] =
             &[$(entry(MetricId::$id, $name, $label, $get).of($($of)*)$(.unit($unit))?.help($help)),*];
     };
 }
@@ -151,7 +151,7 @@ fn headroom(estimate: &Estimate, scenario: &Scenario) -> f64 {
 }
 
 /// All metrics in display order.
-pub static METRICS: &[Metric] = FIGURES.split_at(MetricId::Accelerators as usize).0;
+pub static METRICS: &[Metric] = SEARCH_METRICS.split_at(MetricId::Accelerators as usize).0;
 
 metrics![
     entry(TokensPerSec, "tokens_per_sec", "tokens/s", |e, _| Some(e.total.tokens_per_sec))
@@ -353,20 +353,20 @@ metrics![
 
 #[cfg(test)]
 mod tests {
-    use super::FIGURES;
+    use super::SEARCH_METRICS;
 
     #[test]
     fn every_metric_id_resolves_to_its_table_entry() {
-        for metric in FIGURES {
+        for metric in SEARCH_METRICS {
             assert_eq!(metric.id.metric().name, metric.name);
         }
     }
 
     #[test]
     fn every_metric_has_a_unique_name_a_label_and_help() {
-        for (at, metric) in FIGURES.iter().enumerate() {
+        for (at, metric) in SEARCH_METRICS.iter().enumerate() {
             assert!(!metric.name.is_empty() && !metric.label.is_empty() && !metric.help.is_empty(), "{}", metric.name);
-            assert!(FIGURES.iter().skip(at + 1).all(|other| other.name != metric.name), "{}", metric.name);
+            assert!(SEARCH_METRICS.iter().skip(at + 1).all(|other| other.name != metric.name), "{}", metric.name);
         }
     }
 }
