@@ -13,7 +13,7 @@ use atlas_core::sort;
 use atlas_document::Sources;
 use atlas_evidence::calibrate::columns::COLUMNS;
 use atlas_plan::knob::{KNOBS, Knob, ValueType};
-use atlas_plan::search::figure;
+use atlas_plan::search::metric;
 
 /// Environment variable with which a completion script requests candidates.
 const VARIABLE: &str = "ATLAS_COMPLETE";
@@ -157,8 +157,8 @@ fn knobs() -> Vec<Named> {
 }
 
 fn figures() -> Vec<Named> {
-    let about = |name: &str| figure::named(name).map_or("", |metric| metric.help).to_owned();
-    figure::names().map(|name| (name.to_owned(), about(name))).collect()
+    let about = |name: &str| metric::named(name).map_or("", |metric| metric.help).to_owned();
+    metric::names().map(|name| (name.to_owned(), about(name))).collect()
 }
 
 /// Completes the item after the last comma.

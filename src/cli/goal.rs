@@ -8,7 +8,7 @@ use atlas_plan::estimate::{METRICS, Metric, MetricId};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::MAX_CANDIDATES;
-use atlas_plan::search::{Axis, Condition, Methodology, Problem, Space, figure};
+use atlas_plan::search::{Axis, Condition, Methodology, Problem, Space, metric};
 
 /// Objective, search space and constraints.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -124,7 +124,7 @@ impl Goal {
         let mut problems = Vec::new();
         for (flag, text) in flags.chain(conditions_of_flags) {
             match Condition::parse(&text) {
-                Ok(Condition::Figure(_, _, bound)) if bound < 0.0 && flag != "--where" => {
+                Ok(Condition::Metric(_, _, bound)) if bound < 0.0 && flag != "--where" => {
                     problems.push(format!("{flag}: found {bound}, expected a number from 0"));
                 }
                 Ok(condition) => conditions.push(condition),
@@ -186,7 +186,7 @@ impl Goal {
             Err(found) => problems.extend(found),
         }
         for condition in &problem.conditions {
-            if let Condition::Figure(metric, ..) = condition
+            if let Condition::Metric(metric, ..) = condition
                 && !metric.applies_to(start)
             {
                 problems.push(format!("{condition}: {}", metric.inapplicable(start)));
@@ -229,7 +229,7 @@ fn is_none(bound: &str) -> bool {
 /// The metric is unknown; the message suggests the most similar one.
 pub fn metric(text: &str) -> Result<&'static Metric, String> {
     let labeled = || METRICS.iter().find(|metric| metric.label.eq_ignore_ascii_case(text.trim()));
-    figure::named(text).or_else(labeled).ok_or_else(|| figure::unknown(text))
+    metric::named(text).or_else(labeled).ok_or_else(|| metric::unknown(text))
 }
 
 /// Parser of `--methodology`.
@@ -244,7 +244,7 @@ pub fn methodology() -> impl TypedValueParser<Value = Methodology> {
 
 /// The metric with that name, if it applies to the scenario.
 pub fn figure_of(name: &str, scenario: &Scenario) -> Result<&'static Metric, String> {
-    let metric = figure::named(name).ok_or_else(|| figure::unknown(name))?;
+    let metric = metric::named(name).ok_or_else(|| metric::unknown(name))?;
     if metric.applies_to(scenario) { Ok(metric) } else { Err(metric.inapplicable(scenario)) }
 }
 

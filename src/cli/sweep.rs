@@ -23,7 +23,7 @@ use atlas_document::Diagnostics;
 use atlas_plan::estimate::{COMPARED, Metric, MetricId};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::sweep::{Block, Row, Sweep};
-use atlas_plan::search::{Axis, Condition, Gauge, Space, figure};
+use atlas_plan::search::{Axis, Condition, Gauge, Space, metric};
 
 /// Estimate every combination of knobs.
 #[derive(Debug, clap::Args)]
@@ -199,10 +199,10 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
     }
     let mut metrics: Vec<&'static Metric> = Vec::new();
     for name in &args.metrics {
-        match figure::named(name) {
+        match metric::named(name) {
             Some(metric) if heeded(&|scenario| metric.applies_to(scenario)) => metrics.push(metric),
             Some(metric) => problems.push(format!("--metrics: {} does not apply here", metric.name)),
-            None => problems.push(format!("--metrics: {}", figure::unknown(name))),
+            None => problems.push(format!("--metrics: {}", metric::unknown(name))),
         }
     }
     if args.metrics.is_empty() {

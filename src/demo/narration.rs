@@ -2,7 +2,7 @@
 //! the relative difference from the baseline. The narration therefore always agrees with the screen.
 
 use atlas_plan::estimate::Metric;
-use atlas_plan::search::figure;
+use atlas_plan::search::metric;
 
 /// Returns the names in braces that are not names of metrics.
 #[must_use]
@@ -28,7 +28,7 @@ pub fn described(
 }
 
 fn metric(name: &str) -> Option<&'static Metric> {
-    figure::named(name.strip_prefix("change ").unwrap_or(name).trim())
+    metric::named(name.strip_prefix("change ").unwrap_or(name).trim())
 }
 
 fn shown(

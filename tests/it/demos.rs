@@ -16,7 +16,7 @@ use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::hill_climb::hill_climb;
 use atlas_plan::search::optimize::freed;
-use atlas_plan::search::{Gauge, Problem, figure, optimize};
+use atlas_plan::search::{Gauge, Problem, metric, optimize};
 use jiff::Timestamp;
 use proptest::prelude::*;
 
@@ -149,7 +149,7 @@ fn tour_layouts_are_within_3_percent_of_the_search_optimum() {
         let parts = Parts::find(&library, target, &setup.workload).unwrap();
         let shown = engine::estimate(&Scenario::resolve(&parts, &setup.overrides).unwrap()).total.tokens_per_sec;
         let start = freed(&Scenario::resolve(&parts, &Overrides::new()).unwrap(), &|_| false, &parts);
-        let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+        let problem = Problem::of(&start, &parts, metric::named("throughput").unwrap());
         let best = optimize(&problem, &Gauge::default()).best.unwrap().estimate.total.tokens_per_sec;
         assert!(shown <= best && best < 1.03 * shown, "{target}: {shown} is shown, {best} is possible");
     }

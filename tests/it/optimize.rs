@@ -13,7 +13,7 @@ use atlas_plan::estimate::{MetricId, Verdict};
 use atlas_plan::knob::{KNOBS, Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::{Candidate, Optimum, Proof, freed};
-use atlas_plan::search::{Condition, Gauge, Problem, figure, optimize};
+use atlas_plan::search::{Condition, Gauge, Problem, metric, optimize};
 use proptest::prelude::*;
 
 fn shipped() -> Library {
@@ -28,7 +28,7 @@ fn asked(library: &Library, target: &str, workload: &str, set: &[(&str, &str)]) 
 fn found(parts: &Parts, asked: &Scenario, most: u64, check: impl FnOnce(&Problem<'_>, &Optimum)) {
     let start = freed(asked, &|_| false, parts);
     let mut problem =
-        Problem::of(&start, parts, figure::named("throughput").unwrap()).from(asked).with_default_conditions(&[]);
+        Problem::of(&start, parts, metric::named("throughput").unwrap()).from(asked).with_default_conditions(&[]);
     problem.max_candidates = most;
     let found = optimize(&problem, &Gauge::default());
     check(&problem, &found);
@@ -207,7 +207,7 @@ fn candidates_use_only_layouts_that_the_software_supports() {
     // Attention groups are in the space only if the engine supports them.
     let groups = |software: &str| {
         let (_, scenario) = asked(&library, "h200-sxm-8", "deepseek-v3-serve", &[("software", software)]);
-        let space = atlas_plan::search::optimize::default_space(&scenario, figure::named("throughput").unwrap());
+        let space = atlas_plan::search::optimize::default_space(&scenario, metric::named("throughput").unwrap());
         space.axes().iter().any(|axis| axis.knob == Knob::AttentionDp)
     };
     assert!(groups("sglang") && groups("vllm") && !groups("sglang@0.3.0") && !groups("tgi"));
@@ -317,7 +317,7 @@ fn unbounded_latency_triggers_a_warning() {
     let library = shipped();
     let (parts, scenario) = asked(&library, "h100-sxm-8", "llama3.1-70b-serve", &[("prompt", "32768")]);
     let start = freed(&scenario, &|_| false, &parts);
-    let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap()).from(&scenario);
+    let problem = Problem::of(&start, &parts, metric::named("throughput").unwrap()).from(&scenario);
     let free = optimize(&problem, &Gauge::default());
     assert!(free.warnings(&problem)[0].contains("TTFT is now"), "{:?}", free.warnings(&problem));
     let (parts, scenario) = asked(&library, "h100-sxm-8", "llama3.1-8b-serve", &[]);
@@ -366,12 +366,12 @@ proptest! {
             }
         }
         prop_assume!(asked.check(&parts).is_ok());
-        let objective = figure::named(["throughput", "latency", "cost", "energy"][objective]).unwrap();
+        let objective = metric::named(["throughput", "latency", "cost", "energy"][objective]).unwrap();
         let start = freed(&asked, &|_| false, &parts);
         let mut problem = Problem::of(&start, &parts, objective).from(&asked).with_default_conditions(&[]);
         problem.max_candidates = 2000;
         let found = optimize(&problem, &Gauge::default());
-        let score = |candidate: &Candidate| figure::score(objective, &candidate.estimate, &candidate.scenario);
+        let score = |candidate: &Candidate| metric::score(objective, &candidate.estimate, &candidate.scenario);
         if found.objections(&problem, &found.start).is_empty() && score(&found.start).is_finite() {
             let best = found.best.as_ref().unwrap();
             prop_assert!(score(best) <= score(&found.start), "{:?}", best.changes);

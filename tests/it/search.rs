@@ -10,7 +10,7 @@ use atlas_plan::engine::estimate;
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::{Optimum, Proof, freed};
-use atlas_plan::search::{Axis, Condition, Gauge, Problem, Space, figure, optimize};
+use atlas_plan::search::{Axis, Condition, Gauge, Problem, Space, metric, optimize};
 use serde_json::Value;
 
 const TARGETS: &str = "
@@ -76,7 +76,7 @@ fn brute(problem: &Problem<'_>) -> f64 {
 #[test]
 fn exhaustive_search_matches_brute_force_and_counts_every_point() {
     let (parts, start) = start("h100x32", "train");
-    let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    let mut problem = Problem::of(&start, &parts, metric::named("throughput").unwrap());
     problem.min_gain = 0.0;
     let axes = [(Knob::Tp, 8.0), (Knob::Pp, 4.0), (Knob::Vpp, 4.0), (Knob::Microbatch, 4.0)];
     let doubling = |most: f64| (0..=most.log2() as i32).map(|power| 2f64.powi(power));
@@ -99,7 +99,7 @@ fn exhaustive_search_matches_brute_force_and_counts_every_point() {
 #[test]
 fn constraint_lowers_the_optimum_and_states_its_cost() {
     let (parts, start) = start("mi300x8", "serve");
-    let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    let mut problem = Problem::of(&start, &parts, metric::named("throughput").unwrap());
     problem.min_gain = 0.0;
     let free = optimize(&problem, &Gauge::default());
     problem.conditions = vec![Condition::parse("tpot<=15").unwrap(), Condition::parse("ttft<=1s").unwrap()];
@@ -120,7 +120,7 @@ fn constraint_lowers_the_optimum_and_states_its_cost() {
 #[test]
 fn no_point_of_the_front_dominates_another() {
     let (parts, start) = start("mi300x8", "serve");
-    let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    let problem = Problem::of(&start, &parts, metric::named("throughput").unwrap());
     let found = optimize(&problem, &Gauge::default());
     assert!(found.front.len() > 3);
     let scores = |i: usize| problem.front.iter().map(move |metric| (i, *metric));
@@ -128,8 +128,8 @@ fn no_point_of_the_front_dominates_another() {
         for b in 0..found.front.len() {
             let no_worse = |(i, metric): (usize, &'static atlas_plan::estimate::Metric)| {
                 let other = &found.front[b];
-                let mine = figure::score(metric, &found.front[i].estimate, &found.front[i].scenario);
-                mine <= figure::score(metric, &other.estimate, &other.scenario)
+                let mine = metric::score(metric, &found.front[i].estimate, &found.front[i].scenario);
+                mine <= metric::score(metric, &other.estimate, &other.scenario)
             };
             assert!(a == b || !scores(a).all(no_worse), "{a} dominates {b}");
         }
@@ -139,7 +139,7 @@ fn no_point_of_the_front_dominates_another() {
 #[test]
 fn search_beyond_the_candidate_limit_is_local_and_reported_as_such() {
     let (parts, start) = start("h100x32", "train");
-    let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    let mut problem = Problem::of(&start, &parts, metric::named("throughput").unwrap());
     problem.min_gain = 0.0;
     let all = optimize(&problem, &Gauge::default());
     problem.max_candidates = 5000;

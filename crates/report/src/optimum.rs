@@ -93,8 +93,8 @@ fn default_condition_note(problem: &Problem<'_>, found: &Optimum, condition: &Co
         return " (default; dropped because no candidate meets all defaults)".to_owned();
     }
     let flag = match condition {
-        Condition::Figure(metric, ..) if metric.id == MetricId::TtftMs => "--ttft",
-        Condition::Figure(metric, ..) if metric.id == MetricId::TpotMs => "--tpot",
+        Condition::Metric(metric, ..) if metric.id == MetricId::TtftMs => "--ttft",
+        Condition::Metric(metric, ..) if metric.id == MetricId::TpotMs => "--tpot",
         _ => "--headroom",
     };
     format!(" (default; change it with {flag}, remove it with {flag} none)")

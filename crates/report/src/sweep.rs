@@ -72,7 +72,7 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
     let head: Vec<String> = reader.headers().map_err(described)?.iter().map(str::to_owned).collect();
     let figures: Vec<(usize, &'static Metric)> =
         head.iter().enumerate().filter_map(|(i, column)| Some((i, figure(column)?))).collect();
-    let wanted = objective.map(|text| atlas_plan::search::figure::named(text).map_or(text, |metric| metric.name));
+    let wanted = objective.map(|text| atlas_plan::search::metric::named(text).map_or(text, |metric| metric.name));
     let sought = figures.iter().find(|(_, metric)| wanted.is_none_or(|wanted| metric.name == wanted));
     let Some(sought) = sought.copied() else {
         let names: Vec<&str> = figures.iter().map(|(_, metric)| metric.name).collect();
@@ -126,7 +126,7 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
 
 /// Metric of a column, by its full name only, since some aliases of metrics are also names of knobs.
 fn figure(column: &str) -> Option<&'static Metric> {
-    atlas_plan::search::figure::named(column).filter(|metric| metric.name == column)
+    atlas_plan::search::metric::named(column).filter(|metric| metric.name == column)
 }
 
 fn place(head: &[String], name: &str) -> Option<usize> {

@@ -19,7 +19,7 @@ use atlas_core::sort;
 use atlas_document::Diagnostic;
 use atlas_plan::estimate::{Metric, Section};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting, ValueType};
-use atlas_plan::search::figure;
+use atlas_plan::search::metric;
 
 pub use store::{SessionMode, Store};
 
@@ -236,7 +236,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
     }
     for mode in [Mode::Training, Mode::Inference] {
         let Some(names) = document.metrics.get(mode.name()) else { continue };
-        let known: Vec<_> = names.iter().filter_map(|name| figure::named(name)).collect();
+        let known: Vec<_> = names.iter().filter_map(|name| metric::named(name)).collect();
         app.chosen.set(mode, (!known.is_empty()).then_some(known));
     }
     app.folds = document.folds.iter().filter_map(|name| Section::named(name)).collect();

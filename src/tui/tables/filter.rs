@@ -97,7 +97,7 @@ impl Filter {
         };
         // A metric that does not apply to the scenario fails every condition, even if its value is 0.
         let says = |condition: &Condition| match condition {
-            Condition::Figure(metric, ..) => metric.applies_to(scenario),
+            Condition::Metric(metric, ..) => metric.applies_to(scenario),
             Condition::Fits | Condition::Knob(..) => true,
         };
         self.conditions.iter().all(|condition| says(condition) && condition.holds(estimate, scenario))

@@ -7,7 +7,7 @@ use atlas_plan::estimate::{Estimate, METRICS, MetricId, TimePart};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::optimize::{Candidate, Problem, freed, optimize};
-use atlas_plan::search::{Gauge, figure};
+use atlas_plan::search::{Gauge, metric};
 
 use super::draw::Drawn;
 
@@ -244,7 +244,7 @@ fn optimum(drawn: &Drawn) -> Option<Result<(), String>> {
     let mut problem = Problem::of(&start, &drawn.parts, objective).from(&drawn.scenario).with_default_conditions(&[]);
     problem.max_candidates = 5000;
     let found = optimize(&problem, &Gauge::default());
-    let score = |candidate: &Candidate| figure::score(objective, &candidate.estimate, &candidate.scenario);
+    let score = |candidate: &Candidate| metric::score(objective, &candidate.estimate, &candidate.scenario);
     if !found.objections(&problem, &found.start).is_empty() || !score(&found.start).is_finite() {
         return None;
     }

@@ -7,7 +7,7 @@ use atlas_plan::estimate::{METRICS, Metric, MetricId};
 use atlas_plan::explain;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::search::optimize::MAX_CANDIDATES;
-use atlas_plan::search::{Condition, Gauge, figure};
+use atlas_plan::search::{Condition, Gauge, metric};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -206,7 +206,7 @@ impl Toolbox<'_> {
         let objective = if name == "latency" && case.mode() == atlas_config::Mode::Training {
             MetricId::StepTimeMs.metric()
         } else {
-            figure::named(name).ok_or_else(|| format!("no figure `{name}`"))?
+            metric::named(name).ok_or_else(|| format!("no figure `{name}`"))?
         };
         let conditions =
             arguments.conditions.iter().map(|text| Condition::parse(text).map_err(|error| error.to_string()));

@@ -9,7 +9,7 @@ use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 use atlas_plan::search::condition::Relation;
-use atlas_plan::search::{Condition, figure};
+use atlas_plan::search::{Condition, metric};
 
 /// Words that are ignored.
 const FILLERS: [&str; 43] = [
@@ -113,7 +113,7 @@ impl<'k> Reader<'k> {
     fn constrain(&mut self, condition: Condition) {
         let same = |known: &Condition| match (known, &condition) {
             (Condition::Fits, Condition::Fits) => true,
-            (Condition::Figure(a, left, _), Condition::Figure(b, right, _)) => {
+            (Condition::Metric(a, left, _), Condition::Metric(b, right, _)) => {
                 a == b && bounded_side(*left) == bounded_side(*right)
             }
             (Condition::Knob(a, left, _), Condition::Knob(b, right, _)) => {
@@ -372,7 +372,7 @@ fn metric_of(lower: &str) -> Option<&'static Metric> {
         "free" => MetricId::Headroom,
         "tok/s/user" => MetricId::TokensPerSecPerUser,
         "tok/s" => MetricId::TokensPerSec,
-        _ => return figure::named(lower),
+        _ => return metric::named(lower),
     };
     Some(id.metric())
 }

@@ -11,7 +11,7 @@ use atlas_plan::estimate::{Direction, Metric, MetricId};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::condition::Relation;
 use atlas_plan::search::optimize::{HEADROOM, TPOT_MS, TTFT_MS};
-use atlas_plan::search::{Condition, figure};
+use atlas_plan::search::{Condition, metric};
 
 /// Hardware in a question: part of a target's name, with the number of accelerators if given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -58,7 +58,7 @@ impl Question {
     /// The default question: the lowest cost within the default bounds of a search.
     #[must_use]
     pub fn default_for(mode: Mode) -> Question {
-        let bound = |id: MetricId, relation, value| Condition::Figure(id.metric(), relation, value);
+        let bound = |id: MetricId, relation, value| Condition::Metric(id.metric(), relation, value);
         let mut constraints = match mode {
             Mode::Inference => vec![
                 bound(MetricId::TpotMs, Relation::Below, TPOT_MS),
@@ -180,12 +180,12 @@ impl fmt::Display for Question {
 fn constraint(condition: &Condition) -> String {
     match condition {
         Condition::Fits => "fits".to_owned(),
-        Condition::Figure(metric, Relation::AtLeast, share)
+        Condition::Metric(metric, Relation::AtLeast, share)
             if metric.id == MetricId::Headroom && parses_to(condition, &percent(*share)) =>
         {
             format!("{} free", percent(*share))
         }
-        Condition::Figure(metric, relation, bound) => {
+        Condition::Metric(metric, relation, bound) => {
             format!("{}{}{}", shortest_name(metric), sign(*relation), quantity(condition, metric, *bound))
         }
         Condition::Knob(knob, relation, bound) => format!("{}{}{bound}", knob.name(), sign(*relation)),
@@ -195,7 +195,7 @@ fn constraint(condition: &Condition) -> String {
 /// A constraint as an argument for `--where`.
 pub(crate) fn constraint_as_condition(condition: &Condition) -> String {
     match condition {
-        Condition::Figure(metric, relation, bound) => {
+        Condition::Metric(metric, relation, bound) => {
             format!("{}{}{}", metric.name, sign(*relation), quantity(condition, metric, *bound))
         }
         Condition::Fits | Condition::Knob(..) => constraint(condition),
@@ -207,7 +207,7 @@ fn shortest_name(metric: &'static Metric) -> &'static str {
     if metric.id == MetricId::DollarPer1mTokens {
         return "$/1M";
     }
-    let without = |end: &str| metric.name.strip_suffix(end).filter(|name| figure::named(name) == Some(metric));
+    let without = |end: &str| metric.name.strip_suffix(end).filter(|name| metric::named(name) == Some(metric));
     ["_ms", "_h", "_w"].into_iter().find_map(without).unwrap_or(metric.name)
 }
 
@@ -251,7 +251,7 @@ fn quantity(condition: &Condition, metric: &Metric, bound: f64) -> String {
 
 /// Whether a text parses to the bound of a condition.
 fn parses_to(condition: &Condition, text: &str) -> bool {
-    let Condition::Figure(metric, relation, _) = condition else { return false };
+    let Condition::Metric(metric, relation, _) = condition else { return false };
     Condition::on(metric, &format!("{}{text}", sign(*relation))).as_ref() == Ok(condition)
 }
 

@@ -4,7 +4,7 @@ use super::super::{Hardware, Known, Objective};
 use atlas_config::Mode;
 use atlas_document::suggestion::did_you_mean;
 use atlas_plan::knob::{KNOBS, KnobError};
-use atlas_plan::search::{ConditionError, figure};
+use atlas_plan::search::{ConditionError, metric};
 
 /// Reason why a line is not recognized.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +100,7 @@ fn keywords() -> String {
 fn words() -> impl Iterator<Item = &'static str> {
     let knobs = KNOBS.iter().flat_map(|spec| std::iter::once(&spec.name).chain(spec.aliases)).copied();
     let objectives = Objective::ALL.into_iter().map(Objective::word);
-    objectives.chain(["serve", "train", "fits"]).chain(figure::names()).chain(knobs)
+    objectives.chain(["serve", "train", "fits"]).chain(metric::names()).chain(knobs)
 }
 
 /// The most similar word, as a question. It is computed when the error is displayed, since many lines are only parsed

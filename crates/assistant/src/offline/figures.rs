@@ -2,7 +2,7 @@
 
 use atlas_config::Mode;
 use atlas_plan::estimate::{METRICS, Metric, MetricId};
-use atlas_plan::search::figure;
+use atlas_plan::search::metric;
 
 use super::words::Words;
 
@@ -152,7 +152,7 @@ pub(super) fn take(words: &mut Words) -> Option<NamedFigure> {
 /// Metric of a single word: its name, or its label in the TUI.
 pub(super) fn of_word(word: &str) -> Option<&'static Metric> {
     let label = |metric: &&Metric| metric.label.eq_ignore_ascii_case(word);
-    figure::named(word).or_else(|| METRICS.iter().find(label))
+    metric::named(word).or_else(|| METRICS.iter().find(label))
 }
 
 /// Replaces phrases that a bound follows by the name of the metric, as constraints require: `step time under 10 s`.

@@ -282,7 +282,7 @@ fn is_warning(block: &super::Block) -> bool {
 /// Adds the metrics with bounds.
 fn bounds(reply: &mut Reply, case: &Case<'_>, conditions: &[Condition]) {
     for condition in conditions {
-        if let Condition::Figure(metric, relation, _) = condition
+        if let Condition::Metric(metric, relation, _) = condition
             && *relation != Relation::Different
         {
             case.figure(reply, metric);

@@ -32,7 +32,7 @@ pub(super) struct Unreachable {
 pub(super) fn fewest_nodes(case: &Case<'_>, conditions: &[Condition], max_nodes: f64) -> Result<f64, Unreachable> {
     let mut fewest: f64 = 1.0;
     for condition in conditions {
-        let Condition::Figure(metric, relation, bound) = condition else { continue };
+        let Condition::Metric(metric, relation, bound) = condition else { continue };
         let unreachable = |reason| Err(Unreachable { condition: condition.clone(), reason });
         let lower_is_met = matches!(relation, Relation::AtMost | Relation::Below);
         let higher_is_met = matches!(relation, Relation::AtLeast | Relation::Above);
@@ -132,7 +132,7 @@ mod tests {
             let found = best(&case, metric, &[], 200_000, &Gauge::default()).unwrap();
             let shortest = found.case.unwrap().value(metric).unwrap();
             assert!(shortest >= MARGIN * fastest, "{target}: {shortest} ms, a single sequence: {fastest} ms");
-            let below = |bound| vec![Condition::Figure(metric, Relation::Below, bound)];
+            let below = |bound| vec![Condition::Metric(metric, Relation::Below, bound)];
             assert!(fewest_nodes(&case, &below(0.001), 4096.0).is_err());
             assert_eq!(fewest_nodes(&case, &below(shortest * 1.01), 4096.0), Ok(1.0));
         }
@@ -143,7 +143,7 @@ mod tests {
         let metric = MetricId::TimeToTrainH.metric();
         let found = best(&case, metric, &[], MAX_CANDIDATES_PER_SEARCH / 20, &Gauge::default()).unwrap();
         let hours = found.case.unwrap().value(metric).unwrap();
-        let bound = [Condition::Figure(metric, Relation::AtMost, hours)];
+        let bound = [Condition::Metric(metric, Relation::AtMost, hours)];
         let nodes = fewest_nodes(&case, &bound, 4096.0).unwrap();
         assert!(nodes <= 16.0 && nodes > 4.0, "{nodes} nodes");
         assert!(fewest_nodes(&case, &bound, nodes - 1.0).is_err());

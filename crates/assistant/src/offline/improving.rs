@@ -17,7 +17,7 @@ const MAX_ROWS: usize = 8;
 
 /// Lists what improves a metric, or with a bound, the single changes that reach it.
 pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
-    if let [bound @ Condition::Figure(metric, _, wanted)] = question.subject.constraints.as_slice() {
+    if let [bound @ Condition::Metric(metric, _, wanted)] = question.subject.constraints.as_slice() {
         let mut question = question.clone();
         question.figure = question.figure.or(Some(super::figures::NamedFigure::from_metric(metric)));
         return changes_that_reach(&question, metric, *wanted, Some(bound), context);

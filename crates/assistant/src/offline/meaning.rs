@@ -3,7 +3,7 @@
 use atlas_document::suggestion::{clause, nearest};
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, ValueType as Takes};
-use atlas_plan::search::figure;
+use atlas_plan::search::metric;
 
 use super::case::{Case, Context};
 use super::reply::ReplyKind;
@@ -102,7 +102,7 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
         reply.command(&["explain", metric.name], case.command_flags());
     }
     if reply.answer.len() == before {
-        let names = TERMS.iter().map(|(term, _)| *term).chain(figure::names()).chain(Knob::all().map(Knob::name));
+        let names = TERMS.iter().map(|(term, _)| *term).chain(metric::names()).chain(Knob::all().map(Knob::name));
         let near = clause(nearest(term, names));
         return Err(Refusal::Unknown { reason: format!("unknown term `{term}`{near}") });
     }
@@ -121,7 +121,7 @@ fn current_case<'a>(context: &'a Context<'_>) -> Result<Case<'a>, Refusal> {
 fn metrics(term: &str, words: &Words) -> Vec<&'static Metric> {
     let label = |metric: &&Metric| metric.label.eq_ignore_ascii_case(term);
     let mut found: Vec<&'static Metric> = METRICS.iter().filter(label).collect();
-    found.extend(figure::named(&term.replace(' ', "_")).filter(|metric| !found.contains(metric)));
+    found.extend(metric::named(&term.replace(' ', "_")).filter(|metric| !found.contains(metric)));
     if found.is_empty()
         && let Some(question) = figures::take(&mut words.clone()).filter(|_| words.all().len() > 1)
     {

@@ -66,7 +66,7 @@ pub(crate) fn best<'a>(
 ) -> Result<BestCandidate<'a>, Refusal> {
     let requested = analytical_scenario(&case.scenario);
     let metrics = conditions.iter().filter_map(|condition| match condition {
-        Condition::Figure(metric, ..) => Some(*metric),
+        Condition::Metric(metric, ..) => Some(*metric),
         _ => None,
     });
     if let Some(metric) = metrics.chain([objective]).find(|metric| !metric.applies_to(&requested)) {

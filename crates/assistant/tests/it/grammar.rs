@@ -6,7 +6,7 @@ use atlas_plan::estimate::METRICS;
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::Condition;
 use atlas_plan::search::condition::Relation;
-use atlas_plan::search::figure;
+use atlas_plan::search::metric;
 use proptest::prelude::*;
 
 fn known() -> Known {
@@ -81,7 +81,7 @@ fn a_line_without_a_goal_sets_knobs_or_selects() {
 
 #[test]
 fn bounds_parse_from_operators_words_and_bare_values() {
-    let tpot = |relation| vec![Condition::Figure(figure::named("tpot").unwrap(), relation, 50.0)];
+    let tpot = |relation| vec![Condition::Metric(metric::named("tpot").unwrap(), relation, 50.0)];
     for line in ["tpot<50ms", "tpot < 50 ms", "tpot under 50ms", "under 50ms", "<50ms", "under 50 ms per token"] {
         assert_eq!(read(line).constraints, tpot(Relation::Below), "{line}");
     }
@@ -138,7 +138,7 @@ fn constraint() -> impl Strategy<Value = Condition> {
         8 => (metric, relation, bound())
             .prop_map(|(name, relation, bound)| {
                 let bound = if name == "headroom" { bound.min(1.0) } else { bound };
-                Condition::Figure(figure::named(name).unwrap(), relation, bound)
+                Condition::Metric(metric::named(name).unwrap(), relation, bound)
             }),
         1 => (1_u32..64).prop_map(|tp| Condition::Knob(Knob::Tp, Relation::AtMost, Setting::Number(f64::from(tp)))),
     ]
@@ -149,7 +149,7 @@ fn constraints() -> impl Strategy<Value = Vec<Condition>> {
     prop::collection::vec(constraint(), 0..5).prop_map(|all| {
         let key = |condition: &Condition| match condition {
             Condition::Fits => ("fits", 0),
-            Condition::Figure(metric, relation, _) => (metric.name, side(*relation)),
+            Condition::Metric(metric, relation, _) => (metric.name, side(*relation)),
             Condition::Knob(knob, relation, _) => (knob.name(), side(*relation)),
         };
         let mut seen = std::collections::HashSet::new();

@@ -199,7 +199,7 @@ fn is_tight(estimate: &Estimate) -> bool {
 /// The metric of a constraint on TTFT or TPOT.
 fn latency_metric(bound: &Condition) -> Option<&'static Metric> {
     match bound {
-        Condition::Figure(metric, ..) if matches!(metric.id, MetricId::TtftMs | MetricId::TpotMs) => Some(metric),
+        Condition::Metric(metric, ..) if matches!(metric.id, MetricId::TtftMs | MetricId::TpotMs) => Some(metric),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use atlas_core::time_unit::TimeUnit;
 use atlas_document::suggestion::clause;
 use std::fmt;
 
-use super::figure;
+use super::metric;
 use crate::estimate::metric::Format;
 use crate::estimate::{Estimate, Metric, MetricId};
 use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
@@ -66,7 +66,7 @@ pub enum Condition {
     /// The scenario can run, according to the engine's verdict.
     Fits,
     /// Constraint on a metric.
-    Figure(&'static Metric, Relation, f64),
+    Metric(&'static Metric, Relation, f64),
     /// Constraint on a knob.
     Knob(Knob, Relation, Setting),
 }
@@ -86,10 +86,10 @@ pub enum ConditionError {
         near: Option<&'static str>,
     },
     /// The bound is not a quantity in a unit of the metric.
-    #[error("{figure}: found \"{found}\", expected {expected}")]
+    #[error("{metric}: found \"{found}\", expected {expected}")]
     Bound {
         /// Name of the metric.
-        figure: &'static str,
+        metric: &'static str,
         /// The given bound.
         found: String,
         /// Description of valid bounds.
@@ -113,11 +113,11 @@ impl Condition {
         let at = text.find(['<', '>', '=', '!']).ok_or_else(|| ConditionError::Form(text.to_owned()))?;
         let (name, rest) = text.split_at(at);
         let (relation, bound) = Relation::read(rest).ok_or_else(|| ConditionError::Form(text.to_owned()))?;
-        if let Some(metric) = figure::named(name) {
-            return Ok(Condition::Figure(metric, relation, quantity(metric, bound)?));
+        if let Some(metric) = metric::named(name) {
+            return Ok(Condition::Metric(metric, relation, quantity(metric, bound)?));
         }
         let Some(knob) = Knob::find(name) else {
-            return Err(ConditionError::Unknown { found: name.trim().to_owned(), near: figure::near(name) });
+            return Err(ConditionError::Unknown { found: name.trim().to_owned(), near: metric::near(name) });
         };
         let value = knob.parse(bound, &[])?;
         let ordered = matches!(value, Setting::Number(_));
@@ -134,13 +134,13 @@ impl Condition {
     /// If there is no relation, or the bound is invalid.
     pub fn on(metric: &'static Metric, text: &str) -> Result<Condition, ConditionError> {
         let (relation, bound) = Relation::read(text).ok_or_else(|| ConditionError::Form(text.to_owned()))?;
-        Ok(Condition::Figure(metric, relation, quantity(metric, bound)?))
+        Ok(Condition::Metric(metric, relation, quantity(metric, bound)?))
     }
 
     /// Constraint that a metric is at most `bound`.
     #[must_use]
     pub fn at_most(metric: &'static Metric, bound: f64) -> Condition {
-        Condition::Figure(metric, Relation::AtMost, bound)
+        Condition::Metric(metric, Relation::AtMost, bound)
     }
 
     /// Formats the bound in its unit, such that it can be parsed again: `50 ms`, `10 %`.
@@ -148,7 +148,7 @@ impl Condition {
     pub fn bound_text(&self) -> String {
         match self {
             Condition::Fits => String::new(),
-            Condition::Figure(metric, _, bound) => {
+            Condition::Metric(metric, _, bound) => {
                 let text = metric.show(*bound);
                 let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
                 match number.contains('.') && !number.contains('e') {
@@ -165,7 +165,7 @@ impl Condition {
     pub fn holds(&self, estimate: &Estimate, scenario: &Scenario) -> bool {
         match self {
             Condition::Fits => fits(estimate),
-            Condition::Figure(metric, relation, bound) => {
+            Condition::Metric(metric, relation, bound) => {
                 metric.value(estimate, scenario).is_some_and(|value| relation.holds(value, *bound))
             }
             Condition::Knob(knob, relation, bound) => match (scenario.get(*knob), bound) {
@@ -186,7 +186,7 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Condition::Fits => f.write_str("fits in memory and can run"),
-            Condition::Figure(metric, relation, bound) => {
+            Condition::Metric(metric, relation, bound) => {
                 write!(f, "{} {} {}", metric.label, relation.sign(), metric.show(*bound))
             }
             Condition::Knob(knob, relation, bound) => write!(f, "{} {} {bound}", knob.name(), relation.sign()),
@@ -210,7 +210,7 @@ fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> 
         Format::Usd => ("US dollars", &[("k", 1e3), ("M", 1e6), ("", 1.0)]),
         Format::Si | Format::Count => ("a number", &[("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("", 1.0)]),
     };
-    let refuse = || ConditionError::Bound { figure: metric.name, found: text.trim().to_owned(), expected };
+    let refuse = || ConditionError::Bound { metric: metric.name, found: text.trim().to_owned(), expected };
     let clean = text.trim().trim_start_matches('$').replace('_', "");
     let bare = without_unit(&clean, metric.unit).unwrap_or(&clean);
     let in_unit = |unit: &str, scale: f64| {
@@ -230,7 +230,7 @@ fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> 
     let value = read.filter(|value| value.is_finite()).ok_or_else(refuse)?;
     // Free memory is a share of the capacity, so a larger bound is a number of percent without its sign.
     if metric.id == MetricId::Headroom && value > 1.0 {
-        return Err(ConditionError::Bound { figure: metric.name, found: text.trim().to_owned(), expected: HEADROOM });
+        return Err(ConditionError::Bound { metric: metric.name, found: text.trim().to_owned(), expected: HEADROOM });
     }
     Ok(value)
 }
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn condition_parse_accepts_units_and_scales() {
         let bound = |text: &str| match Condition::parse(text).unwrap() {
-            Condition::Figure(metric, relation, bound) => (metric.name, relation, bound),
+            Condition::Metric(metric, relation, bound) => (metric.name, relation, bound),
             other => ("none", Relation::Equal, format!("{other}").len() as f64),
         };
         assert_eq!(bound("tpot<=50"), ("tpot_ms", Relation::AtMost, 50.0));

@@ -2,7 +2,7 @@
 //!
 //! * [`space`] – axes over knobs, and the points that they span
 //! * [`mod@around`] – default values of an axis around the current value
-//! * [`figure`] – metrics that can be goals and constraints
+//! * [`metric`] – metrics that can be goals and constraints
 //! * [`trade_off`] – pairs of metrics with a trade-off
 //! * [`condition`] – constraints, in the syntax of `--where`
 //! * [`rule`] – divisibility rules of layouts, checked before estimating
@@ -18,12 +18,12 @@ pub mod around;
 pub mod break_even;
 
 pub mod condition;
-pub mod figure;
 pub mod frontier;
 pub mod gauge;
 pub mod goal;
 pub mod hill_climb;
 pub mod methodology;
+pub mod metric;
 pub mod optimize;
 pub mod rule;
 pub mod sensitivity;

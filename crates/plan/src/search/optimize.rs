@@ -102,7 +102,7 @@ impl<'p> Problem<'p> {
     pub fn with_default_conditions(mut self, without: &[MetricId]) -> Problem<'p> {
         let all = default_conditions(self.requested, self.objective, &self.conditions);
         let wanted = |condition: &Condition| match condition {
-            Condition::Figure(metric, ..) => !without.contains(&metric.id),
+            Condition::Metric(metric, ..) => !without.contains(&metric.id),
             _ => true,
         };
         self.default_conditions = all.into_iter().filter(wanted).collect();

@@ -335,7 +335,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    use crate::search::figure;
+    use crate::search::metric;
     use crate::testing;
 
     /// On Hopper, the rate of large GEMMs is limited by power; on Ampere by the peak rate, and there is no note.
@@ -343,7 +343,7 @@ mod tests {
     fn peak_flops_has_no_swing_and_a_note_where_power_is_the_limit() {
         for (target, limited) in [("h100-sxm-8", true), ("a100-sxm-80gb-8", false)] {
             let (parts, scenario) = testing::scenario(target, "llama3.1-8b-train", &[]);
-            let tornado = sensitivity(&scenario, &parts, figure::named("throughput").unwrap()).unwrap();
+            let tornado = sensitivity(&scenario, &parts, metric::named("throughput").unwrap()).unwrap();
             let moves = |hardware| tornado.swings.iter().any(|swing| swing.lever == Lever::Hardware(hardware));
             assert_eq!((moves(Hardware::Power), moves(Hardware::PeakFlops)), (limited, !limited), "{target}");
             assert_eq!(!tornado.notes.is_empty(), limited, "{target}");
@@ -358,7 +358,7 @@ mod tests {
             for (knob, text) in settings {
                 scenario.set(*knob, &knob.parse(text, parts.fabrics()).unwrap(), &parts).unwrap();
             }
-            let tornado = sensitivity(&scenario, &parts, figure::named("throughput").unwrap()).unwrap();
+            let tornado = sensitivity(&scenario, &parts, metric::named("throughput").unwrap()).unwrap();
             let swing = tornado.swings.into_iter().find(|swing| swing.lever == Lever::Knob(knob));
             let to = |outcome: Option<Outcome>| outcome.map(|outcome| outcome.to);
             swing.map(|swing| [to(swing.down), to(swing.up)])
@@ -383,12 +383,12 @@ mod tests {
     #[test]
     fn price_swing_affects_cost_but_not_throughput() {
         let (parts, scenario) = testing::scenario("NVIDIA_H100_8x_NVLink", "gpt5_1t_inference", &[]);
-        let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap()).unwrap();
+        let cost = sensitivity(&scenario, &parts, metric::named("cost").unwrap()).unwrap();
         let price = cost.swings.iter().find(|swing| swing.lever == Lever::Hardware(Hardware::Price)).unwrap();
         assert!(cost.better(price.down.as_ref().unwrap()) && !cost.better(price.up.as_ref().unwrap()));
         // Energy is billed separately, so the rent is only a part of the cost.
         assert!(price.max_change > 0.05 && price.max_change < SHARE);
-        let speed = sensitivity(&scenario, &parts, figure::named("throughput").unwrap()).unwrap();
+        let speed = sensitivity(&scenario, &parts, metric::named("throughput").unwrap()).unwrap();
         assert!(speed.idle.contains(&Lever::Hardware(Hardware::Price)));
         let small = speed.swings.iter().filter(|swing| !swing.is_large_step());
         assert!(small.is_sorted_by(|a, b| a.max_change >= b.max_change));
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn features_to_enable_and_more_nodes_are_listed_last() {
         let (parts, scenario) = testing::scenario("h100-sxm-8", "llama3.1-70b-serve", &[]);
-        let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap()).unwrap();
+        let cost = sensitivity(&scenario, &parts, metric::named("cost").unwrap()).unwrap();
         assert!(cost.swings.iter().take(3).any(|swing| swing.lever == Lever::Knob(Knob::Concurrency)));
         let large: Vec<bool> = cost.swings.iter().map(Swing::is_large_step).collect();
         assert!(large.is_sorted() && large.contains(&true), "{large:?}");

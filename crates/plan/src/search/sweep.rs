@@ -429,7 +429,7 @@ mod tests {
             Axis::of(Knob::Tp, [tp + 1.0, f64::from(tp)]),
         ];
         sweep.space = Space::of(axes).unwrap();
-        let metric = super::super::figure::named("throughput").unwrap();
+        let metric = super::super::metric::named("throughput").unwrap();
         let grid = sweep.grids(metric, &Gauge::default()).unwrap().remove(0);
         assert_eq!(grid.cells.len(), 6);
         let here = grid.here.unwrap();
@@ -447,7 +447,7 @@ mod tests {
         let foreign = own.iter().position(|name| !other.contains(name)).unwrap();
         let axis = Axis { knob: Knob::Fabric, values: own.iter().cloned().map(Setting::Choice).collect() };
         sweep.space = Space::of(vec![axis]).unwrap();
-        let grids = sweep.grids(super::super::figure::named("throughput").unwrap(), &Gauge::default()).unwrap();
+        let grids = sweep.grids(super::super::metric::named("throughput").unwrap(), &Gauge::default()).unwrap();
         assert!(grids[0].cells.iter().all(|cell| cell.feasible_value() > Some(0.0)));
         assert!(!grids[1].cells[foreign].feasible && grids[1].cells[foreign].value.is_none());
         assert_eq!(grids[1].cells.len(), own.len());

@@ -147,7 +147,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    use crate::search::{Gauge, figure, optimize};
+    use crate::search::{Gauge, metric, optimize};
     use crate::testing;
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
                 let found = optimize(&problem, &Gauge::default());
                 assert!(found.front.len() > 1, "{}: nothing is traded", pair.name);
                 let scores = |candidate: &crate::search::optimize::Candidate| {
-                    pair.metrics().map(|metric| figure::score(metric, &candidate.estimate, &candidate.scenario))
+                    pair.metrics().map(|metric| metric::score(metric, &candidate.estimate, &candidate.scenario))
                 };
                 let front: Vec<[f64; 2]> = found.front.iter().map(scores).collect();
                 for (i, a) in front.iter().enumerate() {

@@ -49,7 +49,7 @@ fn seek_goal(answer: &Answer, metric: &'static Metric, text: &str) -> Result<Goa
         return Err("no scenario".to_owned());
     };
     match Condition::on(metric, &format!("<={text}")) {
-        Ok(Condition::Figure(_, _, wanted)) => Ok(goal_seek(&analytical_scenario(scenario), parts, metric, wanted)),
+        Ok(Condition::Metric(_, _, wanted)) => Ok(goal_seek(&analytical_scenario(scenario), parts, metric, wanted)),
         Ok(_) => Err("type a number".to_owned()),
         Err(error) => Err(error.to_string()),
     }

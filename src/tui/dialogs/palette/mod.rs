@@ -20,7 +20,7 @@ use atlas_assistant::{Intent, Known, ParseError, Question, offline, parse};
 use atlas_core::sort;
 use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::KNOBS;
-use atlas_plan::search::figure;
+use atlas_plan::search::metric;
 
 /// Synonyms for actions other than showing a view.
 const SYNONYMS: [(Action, &str); 15] = [
@@ -254,7 +254,7 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
         matches.insert(0, Command { text, keys: &["Enter"], deed: CommandAction::Question(question) });
     }
     // The text names a metric that does not apply to this scenario. Commands that merely mention it are dropped.
-    let silent = figure::named(typed).filter(|metric| !named && !app.answer.metrics().any(|known| known == *metric));
+    let silent = metric::named(typed).filter(|metric| !named && !app.answer.metrics().any(|known| known == *metric));
     if silent.is_some() {
         matches.clear();
     }

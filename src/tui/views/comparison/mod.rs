@@ -21,7 +21,7 @@ use crate::tui::widgets::line::Line;
 use atlas_config::Target;
 use atlas_core::sort;
 use atlas_plan::estimate::Metric;
-use atlas_plan::search::figure;
+use atlas_plan::search::metric;
 
 /// The view.
 pub(super) static SPEC: Spec = Spec {
@@ -112,8 +112,8 @@ pub(in crate::tui) fn choose(app: &mut App, text: &str) -> Option<String> {
     let words = text.split([' ', ',']).filter(|word| !word.is_empty());
     let mut chosen: Vec<&'static Metric> = Vec::new();
     for word in words {
-        let Some(metric) = figure::named(word) else {
-            return Some(figure::unknown(word));
+        let Some(metric) = metric::named(word) else {
+            return Some(metric::unknown(word));
         };
         if !chosen.contains(&metric) {
             chosen.push(metric);

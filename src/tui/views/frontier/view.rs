@@ -114,7 +114,7 @@ struct Bound {
 fn bounds(app: &App, front: &FrontierCurves) -> Vec<Bound> {
     let conditions = crate::tui::views::race::question(app).constraints.into_iter();
     let known = conditions.filter_map(|condition| {
-        let Condition::Figure(metric, relation, value) = condition else { return None };
+        let Condition::Metric(metric, relation, value) = condition else { return None };
         let least = match relation {
             Relation::AtLeast | Relation::Above => true,
             Relation::AtMost | Relation::Below => false,

@@ -219,7 +219,7 @@ pub fn bound(app: &App, metric: &Metric) -> Option<Condition> {
     }
     let (scenario, (_, objective)) = (app.answer.scenario.as_ref()?, objective(app)?);
     let stated: Vec<Condition> = app.optimizer.bounds.values().flatten().cloned().collect();
-    let bounds = |known: &Condition| matches!(known, Condition::Figure(of, ..) if **of == *metric);
+    let bounds = |known: &Condition| matches!(known, Condition::Metric(of, ..) if **of == *metric);
     default_conditions(scenario, objective, &stated).into_iter().find(bounds)
 }
 

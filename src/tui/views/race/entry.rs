@@ -8,7 +8,7 @@ use atlas_plan::estimate::{Estimate, Metric};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::Condition;
 use atlas_plan::search::condition::Relation;
-use atlas_plan::search::figure;
+use atlas_plan::search::metric;
 
 /// A layout that a search chose.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +72,7 @@ impl Entry {
     #[must_use]
     pub fn rank(&self, objective: &Metric) -> f64 {
         match &self.outcome {
-            Outcome::Best(pick) => figure::score(objective, &pick.estimate, &pick.scenario),
+            Outcome::Best(pick) => metric::score(objective, &pick.estimate, &pick.scenario),
             Outcome::Violates(pick, condition) => relative_violation(pick, condition),
             Outcome::Refused(_) => 0.0,
         }
@@ -98,7 +98,7 @@ impl Entry {
 #[must_use]
 pub(super) fn relative_violation(pick: &ChosenLayout, condition: &Condition) -> f64 {
     match condition {
-        Condition::Figure(metric, _, bound) => {
+        Condition::Metric(metric, _, bound) => {
             pick.value(metric).map_or(f64::INFINITY, |value| (value - bound).abs() / bound.abs().max(1e-12))
         }
         Condition::Fits | Condition::Knob(..) => f64::INFINITY,
@@ -109,7 +109,7 @@ pub(super) fn relative_violation(pick: &ChosenLayout, condition: &Condition) -> 
 /// violated.
 #[must_use]
 pub(super) fn margin(pick: &ChosenLayout, condition: &Condition) -> Option<f64> {
-    let Condition::Figure(metric, relation, bound) = condition else { return None };
+    let Condition::Metric(metric, relation, bound) = condition else { return None };
     let value = pick.value(metric)?;
     let room = match relation {
         Relation::AtMost | Relation::Below => bound - value,

@@ -63,7 +63,7 @@ impl Work {
             return Err(format!("{} engine: not comparable", from.engine.name()));
         }
         let metrics = self.conditions.iter().filter_map(|condition| match condition {
-            Condition::Figure(metric, ..) => Some(*metric),
+            Condition::Metric(metric, ..) => Some(*metric),
             _ => None,
         });
         if let Some(metric) = metrics.chain([self.objective]).find(|metric| !metric.applies_to(&from)) {
@@ -101,7 +101,7 @@ impl Work {
         }
         if nearest.is_none() {
             // Several constraints are violated at the same time: minimize the violation of the first one only.
-            let first = self.conditions.iter().find(|condition| matches!(condition, Condition::Figure(..)));
+            let first = self.conditions.iter().find(|condition| matches!(condition, Condition::Metric(..)));
             let best = first.and_then(|first| Some((nearest_to(&problem, first, Vec::new(), gauge)?, first)));
             nearest = best.map(|(best, first)| (pick(&best.scenario, best.estimate), first.clone()));
         }
@@ -128,7 +128,7 @@ fn nearest_to(
     others: Vec<Condition>,
     gauge: &Gauge,
 ) -> Option<atlas_plan::search::optimize::Candidate> {
-    let Condition::Figure(metric, ..) = condition else { return None };
+    let Condition::Metric(metric, ..) = condition else { return None };
     let nearest = Problem { objective: metric, conditions: others, min_gain: 0.0, ..problem.clone() };
     optimize(&nearest, gauge).best
 }

@@ -44,7 +44,7 @@ pub(super) const BARELY_MET_SIGN: &str = "!";
 pub(super) fn metrics(app: &App) -> Vec<&'static Metric> {
     let mut all = vec![objective(app)];
     let constrained = question(app).constraints.into_iter().filter_map(|condition| match condition {
-        Condition::Figure(metric, ..) => Some(metric),
+        Condition::Metric(metric, ..) => Some(metric),
         _ => None,
     });
     // TTFT is shown whether or not it is constrained.
@@ -262,7 +262,7 @@ fn evidence(pick: &ChosenLayout) -> (String, Role) {
 /// Returns the role of a metric: met, barely met, or violated.
 fn constraint_role(app: &App, pick: &ChosenLayout, metric: &Metric, missed: bool) -> Role {
     let conditions = question(app).constraints;
-    let mut of_metric = conditions.iter().filter(|known| matches!(known, Condition::Figure(of, ..) if *of == metric));
+    let mut of_metric = conditions.iter().filter(|known| matches!(known, Condition::Metric(of, ..) if *of == metric));
     let least = of_metric.find_map(|condition| margin(pick, condition));
     match least {
         Some(margin) if margin < 0.0 => Role::Error,

@@ -36,7 +36,7 @@ fn is_latency_bounded(app: &App) -> bool {
         MetricId::P99Ms.metric(),
     ];
     let bounds =
-        |condition: &Condition| matches!(condition, Condition::Figure(metric, ..) if BOUNDING.contains(metric));
+        |condition: &Condition| matches!(condition, Condition::Metric(metric, ..) if BOUNDING.contains(metric));
     app.answer.mode() == Mode::Training
         || BOUNDING.contains(&objective(app))
         || question(app).constraints.iter().any(bounds)
@@ -225,7 +225,7 @@ pub fn info(app: &App) -> String {
         }
         Outcome::Violates(pick, condition) => {
             let nearest = match condition {
-                Condition::Figure(metric, ..) => {
+                Condition::Metric(metric, ..) => {
                     let value = pick.value(metric).map_or_else(|| "–".to_owned(), |value| metric.show(value));
                     format!("{} {value}", metric.label)
                 }

@@ -9,7 +9,7 @@ use super::usual::{LIMITING_TPOT, LIMITING_TTFT};
 use super::{Problem, Rule, hill_climb};
 use crate::estimate::{Metric, MetricId, Verdict};
 use crate::search::Condition;
-use crate::search::figure::score;
+use crate::search::metric::score;
 use atlas_core::sort;
 
 /// Effect of a rule or constraint.
@@ -91,7 +91,7 @@ impl Optimum {
         in_effect
             .filter(|condition| !condition.holds(&candidate.estimate, &candidate.scenario))
             .map(|condition| match condition {
-                Condition::Figure(metric, ..) => {
+                Condition::Metric(metric, ..) => {
                     let value = candidate.value(metric).map_or_else(|| "–".to_owned(), |value| metric.show(value));
                     format!("{condition} is violated: {value}")
                 }
@@ -123,7 +123,7 @@ impl Optimum {
             let limits = |metric: &Metric| limiting.contains(&metric.id);
             let mut in_effect = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
             let limited = in_effect.any(|condition| match condition {
-                Condition::Figure(metric, ..) => limits(metric),
+                Condition::Metric(metric, ..) => limits(metric),
                 _ => false,
             });
             if limited || limits(problem.objective) || !metric.applies_to(&best.scenario) {
@@ -248,7 +248,7 @@ pub(super) fn optimum_of(problem: &Problem<'_>, tally: Tally, extent: SearchExte
     let bounds = rules.chain(conditions).collect();
     // The predecessor's method ignores schedules and supports one constraint, on p99, in inference only.
     let sla = problem.conditions.iter().find_map(|condition| match condition {
-        Condition::Figure(metric, _, bound) if metric.id == MetricId::P99Ms => Some(*bound),
+        Condition::Metric(metric, _, bound) if metric.id == MetricId::P99Ms => Some(*bound),
         _ => None,
     });
     let climbed = hill_climb(problem.requested, problem.parts, sla.unwrap_or(f64::INFINITY));

@@ -5,7 +5,7 @@ use super::candidate::Candidate;
 use super::{Problem, Rule};
 use crate::estimate::Metric;
 use crate::knob::{Knob, Setting};
-use crate::search::figure::score;
+use crate::search::metric::score;
 use atlas_core::sort;
 
 /// Default minimum relative gain of a change in the objective.

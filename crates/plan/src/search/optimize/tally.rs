@@ -3,7 +3,7 @@
 use super::{Problem, Rule};
 use crate::estimate::{Direction, Estimate, Verdict};
 use crate::scenario::Scenario;
-use crate::search::figure::score;
+use crate::search::metric::score;
 
 /// Candidates to keep per runner-up that is shown.
 const CANDIDATES_PER_RUNNER_UP: usize = 24;

@@ -54,7 +54,7 @@ const MAX_VPP: f64 = 20.0;
 pub fn default_conditions(start: &Scenario, objective: &Metric, stated: &[Condition]) -> Vec<Condition> {
     let bounded = |ids: &[MetricId]| {
         let by = |condition: &Condition| match condition {
-            Condition::Figure(metric, ..) => ids.contains(&metric.id),
+            Condition::Metric(metric, ..) => ids.contains(&metric.id),
             _ => false,
         };
         ids.contains(&objective.id) || stated.iter().any(by)
@@ -62,7 +62,7 @@ pub fn default_conditions(start: &Scenario, objective: &Metric, stated: &[Condit
     if !start.engine.models_hardware() {
         return Vec::new();
     }
-    let memory = (!bounded(&[MetricId::Headroom, MetricId::PeakMemGb])).then_some(Condition::Figure(
+    let memory = (!bounded(&[MetricId::Headroom, MetricId::PeakMemGb])).then_some(Condition::Metric(
         MetricId::Headroom.metric(),
         Relation::AtLeast,
         HEADROOM,
@@ -86,7 +86,7 @@ pub fn default_conditions(start: &Scenario, objective: &Metric, stated: &[Condit
 
 /// Whether the constraint is on TTFT or TPOT.
 pub(super) fn is_latency(condition: &Condition) -> bool {
-    matches!(condition, Condition::Figure(metric, ..) if LATENCY.iter().any(|(id, ..)| *id == metric.id))
+    matches!(condition, Condition::Metric(metric, ..) if LATENCY.iter().any(|(id, ..)| *id == metric.id))
 }
 
 /// Returns the starting point with derived values released: a stated number of replicas is derived from the target
@@ -115,7 +115,7 @@ pub fn freed(start: &Scenario, held: &dyn Fn(Knob) -> bool, parts: &Parts) -> Sc
 pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
     let mut start = problem.start.clone();
     let requested = problem.conditions.iter().filter_map(|condition| match condition {
-        Condition::Figure(metric, Relation::AtLeast | Relation::Above, share) if metric.id == MetricId::Headroom => {
+        Condition::Metric(metric, Relation::AtLeast | Relation::Above, share) if metric.id == MetricId::Headroom => {
             Some(*share)
         }
         _ => None,
