@@ -6,7 +6,7 @@ use atlas_cluster::history::{CORRECTIONS, Draft, Entry, EntryKind, Filter, Origi
 use atlas_config::Corrections;
 use atlas_core::sort;
 use atlas_document::fingerprint::fingerprint;
-use atlas_plan::estimate::standing::figure;
+use atlas_plan::estimate::standing::available_value;
 use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -78,8 +78,9 @@ pub fn absolute(path: impl AsRef<std::path::Path>) -> String {
 /// Draft for an estimate; `body` is its record.
 #[must_use]
 pub fn of_estimate(parts: &Parts, scenario: &Scenario, estimate: &Estimate, body: Value) -> Draft {
-    let values =
-        METRICS.iter().filter_map(|metric| Some((metric.name.to_owned(), figure(metric, scenario, estimate)?)));
+    let values = METRICS
+        .iter()
+        .filter_map(|metric| Some((metric.name.to_owned(), available_value(metric, scenario, estimate)?)));
     Draft { figures: sort::collect_unsorted(values), body, ..of_scenario(parts, scenario) }
 }
 

@@ -8,7 +8,7 @@ use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_plan::engine::answer::event;
 use atlas_plan::engine::{analytical_scenario, estimate};
-use atlas_plan::estimate::standing::figure;
+use atlas_plan::estimate::standing::available_value;
 use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, MetricId, Verdict};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -257,7 +257,7 @@ fn job_that_fails_faster_than_it_recovers_makes_no_progress() {
             panic!("{:?}", found.detail.unwrap().verdict)
         };
         assert!((mtbf / (3600.0 * hours.parse::<f64>().unwrap() / 128.0) - 1.0).abs() < 1e-9 && recovery > 600.0);
-        let shown = |id: MetricId| figure(id.metric(), &scenario, &found);
+        let shown = |id: MetricId| available_value(id.metric(), &scenario, &found);
         assert_eq!([MetricId::StepTimeMs, MetricId::UsdPerRun, MetricId::TokensPerSec].map(shown), [None; 3]);
         assert!(shown(MetricId::UsdPerHour).is_some());
     }

@@ -9,7 +9,7 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::sort;
 use atlas_plan::estimate::digits;
-use atlas_plan::estimate::standing::{Rank, comparable, figure, ranks, value_with_interval};
+use atlas_plan::estimate::standing::{Rank, available_value, comparable, ranks, value_with_interval};
 use atlas_plan::estimate::{Estimate, METRICS, Metric, Verdict};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
@@ -140,7 +140,7 @@ impl Comparison {
     pub fn sort_by(&mut self, metric: &Metric) {
         let baseline = self.columns.get(self.baseline).map(|column| column.target.clone());
         let key = |column: &Column| {
-            let value = column.answer.as_ref().ok().and_then(|(scenario, e)| figure(metric, scenario, e));
+            let value = column.answer.as_ref().ok().and_then(|(scenario, e)| available_value(metric, scenario, e));
             let fits = column.answer.is_ok() && column.verdict().is_none_or(|verdict| verdict.fits());
             (!fits, value.map_or(f64::INFINITY, |value| metric.better.sort_key(value)))
         };
@@ -155,7 +155,7 @@ impl Comparison {
     fn line(&self, metric: &'static Metric) -> Line {
         let value = |column: &Column| {
             let (scenario, estimate) = column.answer.as_ref().ok()?;
-            figure(metric, scenario, estimate)
+            available_value(metric, scenario, estimate)
         };
         let values: Vec<Option<f64>> = self.columns.iter().map(value).collect();
         let compares: Vec<bool> = self.columns.iter().map(|column| self.compares(column)).collect();

@@ -124,7 +124,7 @@ impl<'a> Case<'a> {
 
     /// Value of a metric; `None` if it does not apply to the scenario, or the scenario cannot run.
     pub(crate) fn value(&self, metric: &Metric) -> Option<f64> {
-        standing::figure(metric, &self.scenario, &self.estimate)
+        standing::available_value(metric, &self.scenario, &self.estimate)
     }
 
     /// Value with its unit.

@@ -58,7 +58,7 @@ pub fn depends_on_price_basis(metric: &Metric) -> bool {
 
 /// Value of a metric, or `None` if it does not apply, the scenario cannot run, or it is a cost and no price is stated.
 #[must_use]
-pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {
+pub fn available_value(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {
     let priced = !depends_on_price_basis(metric) || scenario.usd_node_hour().is_some();
     if !(metric.applies_to(scenario) && is_available(metric, estimate) && priced) {
         return None;
@@ -82,7 +82,7 @@ fn source(id: MetricId) -> MetricId {
 /// value.
 #[must_use]
 pub fn value_with_interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<ValueWithInterval> {
-    let value = figure(metric, scenario, estimate)?;
+    let value = available_value(metric, scenario, estimate)?;
     let factors = source(metric.id).metric().factors(estimate, scenario);
     // A rate per user is the reciprocal of a time.
     let inverse = metric.id == MetricId::TokensPerSecPerUser;

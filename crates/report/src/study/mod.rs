@@ -17,7 +17,7 @@ use super::chart::drawing::Drawing;
 use super::chart::{Bars, Plot};
 use super::table::Align;
 use atlas_plan::engine::estimate;
-use atlas_plan::estimate::standing::figure;
+use atlas_plan::estimate::standing::available_value;
 use atlas_plan::estimate::{Estimate, Metric};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -67,7 +67,7 @@ impl Entry {
     /// Value of a metric; `None` if it does not apply, or the scenario cannot run.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
-        figure(metric, &self.scenario, &self.estimate)
+        available_value(metric, &self.scenario, &self.estimate)
     }
 
     /// Whether the scenario fits. Engines that do not check this count as fitting.
