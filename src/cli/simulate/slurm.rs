@@ -14,7 +14,7 @@ use atlas_config::library::Library;
 use atlas_core::units;
 use atlas_document::fingerprint::fingerprint;
 use atlas_plan::simulation::config::Config;
-use atlas_plan::simulation::part::{RunFigures, figures};
+use atlas_plan::simulation::part::{RunMetrics, run_metrics};
 use atlas_plan::simulation::{Plan, RunsProgress};
 
 /// Options, each with a value, that are not passed to the tasks.
@@ -64,7 +64,7 @@ pub(super) fn part(part: &Part, args: &Args, configs: &[Config], library: &Libra
             // Replication 0 is computed by the submitting process.
             let number = |item: u64| u32::try_from(item - of_plan.start + 1);
             let gauge = RunsProgress::of((to - from) as u32);
-            for run in figures(plan, number(from)?..number(to)?, &gauge).map_err(refused)? {
+            for run in run_metrics(plan, number(from)?..number(to)?, &gauge).map_err(refused)? {
                 writeln!(out, "{index} {}", run.line())?;
             }
         }
@@ -127,8 +127,8 @@ fn run_first_replication(planned: Planned, gauge: &RunsProgress) -> color_eyre::
 fn merge(answers: &mut [Answer], lines: &[u8]) -> Result<u64, String> {
     let mut count = 0;
     for line in String::from_utf8_lossy(lines).lines() {
-        let read = line.split_once(' ').and_then(|(plan, run)| Some((plan.parse().ok()?, RunFigures::read(run)?)));
-        let (plan, run): (usize, RunFigures) = read.ok_or_else(|| format!("found \"{line}\", expected a run"))?;
+        let read = line.split_once(' ').and_then(|(plan, run)| Some((plan.parse().ok()?, RunMetrics::read(run)?)));
+        let (plan, run): (usize, RunMetrics) = read.ok_or_else(|| format!("found \"{line}\", expected a run"))?;
         let answer = answers.get_mut(plan).ok_or_else(|| format!("found plan {plan}, which was not requested"))?;
         answer.outcome.add(&run).map_err(|problem| problem.to_string())?;
         count += 1;

@@ -6,30 +6,30 @@ use super::{Outcome, Plan, Problems, RunsProgress, one};
 
 /// Metrics of one run, without its full measurements.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunFigures {
+pub struct RunMetrics {
     /// Number of the run; the first run is 0.
     pub number: u32,
     /// Number of events.
     pub events: u64,
     /// Values of the metrics, in the order of those of the first run.
-    pub figures: Vec<f64>,
+    pub values: Vec<f64>,
 }
 
-impl RunFigures {
-    /// Formats the run as a line of text that [`RunFigures::read`] parses without loss.
+impl RunMetrics {
+    /// Formats the run as a line of text that [`RunMetrics::read`] parses without loss.
     #[must_use]
     pub fn line(&self) -> String {
-        let figures: String = self.figures.iter().map(|value| format!(",{value}")).collect();
-        format!("{},{}{figures}", self.number, self.events)
+        let values: String = self.values.iter().map(|value| format!(",{value}")).collect();
+        format!("{},{}{values}", self.number, self.events)
     }
 
     /// Parses a line; `None` if it is malformed.
     #[must_use]
-    pub fn read(line: &str) -> Option<RunFigures> {
+    pub fn read(line: &str) -> Option<RunMetrics> {
         let mut cells = line.trim_end().split(',');
         let (number, events) = (cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
-        let figures = cells.map(|cell| cell.parse().ok()).collect::<Option<Vec<f64>>>()?;
-        Some(RunFigures { number, events, figures })
+        let values = cells.map(|cell| cell.parse().ok()).collect::<Option<Vec<f64>>>()?;
+        Some(RunMetrics { number, events, values })
     }
 }
 
@@ -38,15 +38,15 @@ impl RunFigures {
 /// # Errors
 ///
 /// All invalid values of the plan, or if the runs were canceled.
-pub fn figures(plan: &Plan, numbers: Range<u32>, gauge: &RunsProgress) -> Result<Vec<RunFigures>, Problems> {
+pub fn run_metrics(plan: &Plan, numbers: Range<u32>, gauge: &RunsProgress) -> Result<Vec<RunMetrics>, Problems> {
     let runs = gauge.each(numbers.len() as u32, |index, progress| {
         let number = numbers.start + index;
         let run = one(plan, number, progress)?;
         let whole = !run.canceled;
-        let figures = run.metrics.into_iter().map(|(_, value)| value).collect();
-        Ok(whole.then_some(RunFigures { number, events: run.events, figures }))
+        let values = run.metrics.into_iter().map(|(_, value)| value).collect();
+        Ok(whole.then_some(RunMetrics { number, events: run.events, values }))
     });
-    let runs = runs.into_iter().collect::<Result<Option<Vec<RunFigures>>, Problems>>()?;
+    let runs = runs.into_iter().collect::<Result<Option<Vec<RunMetrics>>, Problems>>()?;
     runs.filter(|runs| runs.len() == numbers.len()).ok_or_else(|| Problems(vec!["interrupted".to_owned()]))
 }
 
@@ -56,15 +56,15 @@ impl Outcome {
     /// # Errors
     ///
     /// If the run has another number of metrics, or is not the next one.
-    pub fn add(&mut self, run: &RunFigures) -> Result<(), Problems> {
+    pub fn add(&mut self, run: &RunMetrics) -> Result<(), Problems> {
         let next = self.metrics.first().map_or(0, |metric| metric.runs.len());
-        if run.number as usize != next || run.figures.len() != self.metrics.len() {
-            let (found, expected) = (run.figures.len(), self.metrics.len());
+        if run.number as usize != next || run.values.len() != self.metrics.len() {
+            let (found, expected) = (run.values.len(), self.metrics.len());
             let what = format!("run {} with {found} figures, expected run {next} with {expected}", run.number);
             return Err(Problems(vec![what]));
         }
         self.events += run.events;
-        for (metric, value) in self.metrics.iter_mut().zip(&run.figures) {
+        for (metric, value) in self.metrics.iter_mut().zip(&run.values) {
             metric.runs.push(*value);
         }
         Ok(())
@@ -89,23 +89,23 @@ mod tests {
         let whole = run(&plan, &gauge).unwrap();
         let mut joined = run(&Plan { replications: 1, ..plan.clone() }, &gauge).unwrap();
         for numbers in [1..3, 3..3, 3..5] {
-            for figures in figures(&plan, numbers, &gauge).unwrap() {
-                let read = RunFigures::read(&figures.line()).unwrap();
-                assert_eq!(read, figures);
+            for run in run_metrics(&plan, numbers, &gauge).unwrap() {
+                let read = RunMetrics::read(&run.line()).unwrap();
+                assert_eq!(read, run);
                 joined.add(&read).unwrap();
             }
         }
         assert_eq!(joined, whole);
         let spread = &whole.metrics[0].runs;
         assert!(spread.iter().any(|value| *value != spread[0]), "the runs draw different numbers");
-        let again = figures(&plan, 1..2, &gauge).unwrap();
+        let again = run_metrics(&plan, 1..2, &gauge).unwrap();
         assert!(joined.add(&again[0]).is_err(), "a run counts once");
     }
 
     #[test]
     fn malformed_run_line_is_refused() {
         for line in ["", "1", "a,2,3.5", "1,2,x", "-1,2,3"] {
-            assert_eq!(RunFigures::read(line), None, "{line}");
+            assert_eq!(RunMetrics::read(line), None, "{line}");
         }
     }
 }
