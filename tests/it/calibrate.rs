@@ -13,7 +13,7 @@ use atlas_config::library::Library;
 use atlas_document::{Diagnostics, Sources, parse};
 use atlas_evidence::calibrate::judge::median_errors;
 use atlas_evidence::calibrate::parameter::SLOTS;
-use atlas_evidence::calibrate::predict::{Figure, predicted};
+use atlas_evidence::calibrate::predict::{PredictedMetric, predicted};
 use atlas_evidence::calibrate::rows::resolve;
 use atlas_evidence::calibrate::{Observation, Outcome, RowPredictor, Start, calibrate, document, intake};
 use atlas_evidence::runs::experiment::{Cluster, with_table};
@@ -228,7 +228,7 @@ fn paced(bench: &RowPredictor<'_>, rate: impl Fn(usize, f64) -> f64, n: usize) -
     let rows = training_rows();
     let rows = rows.iter().enumerate().take(n).map(|(index, fields)| {
         let scenario = bench.analytical(&row(fields, 1.0)).unwrap();
-        row(fields, rate(index, predicted(&scenario, Figure::TokensPerSec).unwrap()))
+        row(fields, rate(index, predicted(&scenario, PredictedMetric::TokensPerSec).unwrap()))
     });
     rows.collect()
 }
@@ -240,7 +240,7 @@ fn factor(bench: &RowPredictor<'_>, outcome: &Outcome) -> f64 {
     let (_, found) = resolve(bench, &unseen).unwrap();
     let parts = Parts { corrections: Some(Arc::clone(corrections)), ..found.parts.clone() };
     let calibrated = Scenario { corrections: ActiveCorrections::of(&parts), ..found.scenario.clone() };
-    let of = |scenario| predicted(scenario, Figure::TokensPerSec).unwrap();
+    let of = |scenario| predicted(scenario, PredictedMetric::TokensPerSec).unwrap();
     of(&calibrated) / of(&found.scenario)
 }
 
@@ -356,8 +356,8 @@ fn halves(
     let bench = RowPredictor::new(library, target, workload);
     let outcome = calibrate(&bench, first, &Start::of(library, target));
     let error = |scenario: &atlas_plan::scenario::Scenario| {
-        let measured = Figure::TokensPerSec.measured(&second[0]).unwrap().value;
-        100.0 * (predicted(scenario, Figure::TokensPerSec).unwrap() / measured - 1.0).abs()
+        let measured = PredictedMetric::TokensPerSec.measured(&second[0]).unwrap().value;
+        100.0 * (predicted(scenario, PredictedMetric::TokensPerSec).unwrap() / measured - 1.0).abs()
     };
     let mut scenario = bench.analytical(&second[0]).unwrap();
     let before = error(&scenario);
@@ -370,7 +370,7 @@ fn halves(
     println!("{}: analytical {before:.1} % before, {after:.1} % after", target.name);
     // If the halves differ by more than the prediction error, the first half cannot improve the prediction of the
     // second.
-    let rate = |rows: &[Observation]| Figure::TokensPerSec.measured(&rows[0]).unwrap().value;
+    let rate = |rows: &[Observation]| PredictedMetric::TokensPerSec.measured(&rows[0]).unwrap().value;
     let gap = 100.0 * (rate(first) / rate(second) - 1.0).abs();
     assert!(before > at_least && after < at_most && after < before.max(gap), "{before} {after} {gap}");
     if let (Some(before), Some(after)) = (Start::of(library, target).figures(), outcome.figures) {
@@ -437,7 +437,7 @@ fn calibrated_profile_round_trips_with_its_provenance() {
     }
     // With the profile in effect, the calibration measurements themselves are predicted well.
     let (n, before, after) = median_errors(
-        outcome.judged.iter().filter(|one| one.figure == Figure::TokensPerSec && one.accelerators > Some(1.0)),
+        outcome.judged.iter().filter(|one| one.figure == PredictedMetric::TokensPerSec && one.accelerators > Some(1.0)),
     )
     .unwrap();
     assert!(n == 20 && before > 40.0 && after < 5.0, "{n} {before} {after}");

@@ -94,7 +94,7 @@ pub fn measurements_table(all: &[EvaluatedMetric], max_rows: usize) -> String {
 pub fn changes(all: &[EvaluatedMetric]) -> Vec<(String, usize, f64, f64)> {
     let mut out = Vec::new();
     for engine in [Engine::Analytical, Engine::SemiEmpirical] {
-        for figure in atlas_evidence::calibrate::predict::Figure::ALL {
+        for figure in atlas_evidence::calibrate::predict::PredictedMetric::ALL {
             let of = all.iter().filter(|one| one.engine == engine && one.figure == figure);
             if let Some((n, before, after)) = median_errors(of) {
                 out.push((format!("{}: {}", engine.name(), figure.name()), n, before, after));

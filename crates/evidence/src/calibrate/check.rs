@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::figure::Figure;
 use super::judge::EvaluatedMetric;
 use super::observation::Observation;
+use super::predicted_metric::PredictedMetric;
 use atlas_config::Profile;
 use atlas_core::plan::Engine;
 
@@ -97,7 +97,7 @@ impl CheckResult {
 #[must_use]
 pub fn checks(rows: &[Observation], judged: &[EvaluatedMetric], engine: Engine) -> Vec<CheckResult> {
     let own: Vec<&EvaluatedMetric> = judged.iter().filter(|one| one.engine == engine).collect();
-    let rate = |one: &EvaluatedMetric| one.figure == Figure::TokensPerSec;
+    let rate = |one: &EvaluatedMetric| one.figure == PredictedMetric::TokensPerSec;
     // Runs that differ only in size.
     const IGNORED_SETTINGS: [&str; 10] =
         ["num_gpus", "tp", "pp", "dp", "cp", "vpp", "sp", "global_batch", "hardware", "concurrency"];
@@ -120,9 +120,9 @@ pub fn checks(rows: &[Observation], judged: &[EvaluatedMetric], engine: Engine) 
         .into_iter()
         .map(|check| {
             let wanted = |one: &&&EvaluatedMetric| match check {
-                Check::CrossValidation => rate(one) || one.figure == Figure::TpotMs,
+                Check::CrossValidation => rate(one) || one.figure == PredictedMetric::TpotMs,
                 Check::ProductionPercentiles => {
-                    matches!(one.figure, Figure::P50Ms | Figure::P95Ms | Figure::P99Ms)
+                    matches!(one.figure, PredictedMetric::P50Ms | PredictedMetric::P95Ms | PredictedMetric::P99Ms)
                 }
                 Check::Scaling => rate(one) && scaled.contains(&one.source.as_str()),
             };

@@ -1,10 +1,10 @@
 //! Measured and predicted metrics before and after a calibration, and the guide's criteria for measurements.
 
 use super::bench::RowPredictor;
-use super::figure::Figure;
 use super::observation::Observation;
 use super::parameter::Figures;
 use super::predict::{interval, predicted};
+use super::predicted_metric::PredictedMetric;
 use super::{Outcome, Start};
 use crate::calibrate::columns::MetricColumn;
 use crate::validate::case::RowScenario;
@@ -20,7 +20,7 @@ pub struct EvaluatedMetric {
     /// Source of the row.
     pub source: String,
     /// The metric.
-    pub figure: Figure,
+    pub figure: PredictedMetric,
     /// Engine of the predictions.
     pub engine: Engine,
     /// Measured value.
@@ -137,11 +137,11 @@ fn evaluate_both(
 fn of_row(
     row: &Observation,
     engine: Engine,
-    figures: &[Figure],
-    before: impl Fn(Figure) -> Option<(f64, Option<[f64; 2]>)>,
-    after: impl Fn(Figure) -> Option<f64>,
+    figures: &[PredictedMetric],
+    before: impl Fn(PredictedMetric) -> Option<(f64, Option<[f64; 2]>)>,
+    after: impl Fn(PredictedMetric) -> Option<f64>,
 ) -> Vec<EvaluatedMetric> {
-    let judge = |figure: &Figure| {
+    let judge = |figure: &PredictedMetric| {
         let measured = figure.measured(row)?;
         let (predicted, interval) = before(*figure)?;
         Some(EvaluatedMetric {
@@ -170,10 +170,18 @@ fn analytical(
     let (scenario, calibrated) = (with(&found, before), with(&found, after));
     // With a given request rate, throughput equals that rate and is not informative.
     let offered = row.number("request_rate").is_some();
-    let figures: &[Figure] = match row.mode() {
-        Mode::Training => &[Figure::TokensPerSec, Figure::FlopUtilization],
-        Mode::Inference if offered => &[Figure::TpotMs, Figure::P50Ms, Figure::P95Ms, Figure::P99Ms],
-        Mode::Inference => &[Figure::TokensPerSec, Figure::TpotMs, Figure::P50Ms, Figure::P95Ms, Figure::P99Ms],
+    let figures: &[PredictedMetric] = match row.mode() {
+        Mode::Training => &[PredictedMetric::TokensPerSec, PredictedMetric::FlopUtilization],
+        Mode::Inference if offered => {
+            &[PredictedMetric::TpotMs, PredictedMetric::P50Ms, PredictedMetric::P95Ms, PredictedMetric::P99Ms]
+        }
+        Mode::Inference => &[
+            PredictedMetric::TokensPerSec,
+            PredictedMetric::TpotMs,
+            PredictedMetric::P50Ms,
+            PredictedMetric::P95Ms,
+            PredictedMetric::P99Ms,
+        ],
     };
     let of = |figure| Some((predicted(&scenario, figure)?, interval(&scenario, figure)));
     of_row(row, Engine::Analytical, figures, of, |figure| predicted(&calibrated, figure))
@@ -191,13 +199,13 @@ fn semi_empirical(
     let power = row.figure(MetricColumn::PowerW).is_some() && row.figure(MetricColumn::Utilization).is_none();
     // The same applies to a latency at a given compute rate: the model computes the rate itself.
     let latency = row.mode() == Mode::Inference && row.figure(MetricColumn::ComputeRate).is_none();
-    let figures: Vec<Figure> = [
-        (Figure::TokensPerSec, true),
-        (Figure::P50Ms, latency),
-        (Figure::P95Ms, latency),
-        (Figure::P99Ms, latency),
-        (Figure::NodePowerW, power),
-        (Figure::FlopUtilization, row.mode() == Mode::Training),
+    let figures: Vec<PredictedMetric> = [
+        (PredictedMetric::TokensPerSec, true),
+        (PredictedMetric::P50Ms, latency),
+        (PredictedMetric::P95Ms, latency),
+        (PredictedMetric::P99Ms, latency),
+        (PredictedMetric::NodePowerW, power),
+        (PredictedMetric::FlopUtilization, row.mode() == Mode::Training),
     ]
     .into_iter()
     .filter_map(|(figure, wanted)| (wanted && figure.measured(row).is_some()).then_some(figure))

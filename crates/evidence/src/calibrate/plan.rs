@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::bench::RowPredictor;
 use super::check::{RequiredAction, ages};
-use super::figure::Figure;
 use super::observation::Observation;
 use super::parameter::{NODE_WATTS, SLOTS};
 use super::predict::predicted;
+use super::predicted_metric::PredictedMetric;
 use super::{Outcome, Start};
 use crate::runs::components::Components;
 use atlas_config::Mode;
@@ -443,9 +443,9 @@ fn calibrated_figures(
     let Some(figures) = outcome.and_then(|outcome| outcome.figures.clone()).or_else(|| start.figures()) else {
         return Vec::new();
     };
-    let wanted: &[Figure] = match row.mode() {
-        Mode::Training => &[Figure::TokensPerSec, Figure::NodePowerW],
-        Mode::Inference => &[Figure::TokensPerSec, Figure::P99Ms],
+    let wanted: &[PredictedMetric] = match row.mode() {
+        Mode::Training => &[PredictedMetric::TokensPerSec, PredictedMetric::NodePowerW],
+        Mode::Inference => &[PredictedMetric::TokensPerSec, PredictedMetric::P99Ms],
     };
     let scenario = |moved: Option<(&str, f64)>| {
         let mut figures = figures.clone();
@@ -465,7 +465,7 @@ fn calibrated_figures(
         Some(scenario)
     };
     const H: f64 = 0.01;
-    let slope = |figure: Figure| -> Option<Vec<f64>> {
+    let slope = |figure: PredictedMetric| -> Option<Vec<f64>> {
         let mut slopes = Vec::new();
         for (index, path) in state.paths.iter().enumerate() {
             if index + 2 * EFFECTS_PER_MODE >= state.paths.len() {
@@ -477,6 +477,7 @@ fn calibrated_figures(
         }
         Some(slopes)
     };
-    let name = |figure: Figure| format!("{}: {} {}", Engine::SemiEmpirical.name(), row.mode().name(), figure.name());
+    let name =
+        |figure: PredictedMetric| format!("{}: {} {}", Engine::SemiEmpirical.name(), row.mode().name(), figure.name());
     wanted.iter().filter_map(|figure| Some((name(*figure), slope(*figure)?))).collect()
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::bench::RowPredictor;
-pub use super::figure::Figure;
 use super::observation::Observation;
+pub use super::predicted_metric::PredictedMetric;
 use super::rows;
 use crate::validate::case::RowScenario;
 use atlas_config::profile::Coefficients;
@@ -164,28 +164,28 @@ pub fn factor_of(fabrics: &[(Arc<str>, f64)], name: &str) -> Option<f64> {
 
 /// Returns the scenario's prediction of a metric, if its engine predicts it.
 #[must_use]
-pub fn predicted(scenario: &Scenario, figure: Figure) -> Option<f64> {
+pub fn predicted(scenario: &Scenario, figure: PredictedMetric) -> Option<f64> {
     let estimate = engine::estimate(scenario);
     let total = &estimate.total;
     let value = match figure {
-        Figure::TokensPerSec => total.tokens_per_sec,
-        Figure::P50Ms => total.latency?.p50,
-        Figure::P95Ms => total.latency?.p95,
-        Figure::P99Ms => total.latency?.p99,
-        Figure::TpotMs => estimate.detail.and_then(|detail| detail.serving)?.tpot_ms.p50,
-        Figure::NodePowerW => total.node_power_w,
-        Figure::FlopUtilization => total.flop_utilization,
+        PredictedMetric::TokensPerSec => total.tokens_per_sec,
+        PredictedMetric::P50Ms => total.latency?.p50,
+        PredictedMetric::P95Ms => total.latency?.p95,
+        PredictedMetric::P99Ms => total.latency?.p99,
+        PredictedMetric::TpotMs => estimate.detail.and_then(|detail| detail.serving)?.tpot_ms.p50,
+        PredictedMetric::NodePowerW => total.node_power_w,
+        PredictedMetric::FlopUtilization => total.flop_utilization,
     };
     (value.is_finite() && value > 0.0).then_some(value)
 }
 
 /// Interval of the prediction as factors on it, if the engine provides one.
 #[must_use]
-pub fn interval(scenario: &Scenario, figure: Figure) -> Option<[f64; 2]> {
+pub fn interval(scenario: &Scenario, figure: PredictedMetric) -> Option<[f64; 2]> {
     let detail = engine::estimate(scenario).detail?;
     let interval = match figure {
-        Figure::TokensPerSec => detail.throughput_interval,
-        Figure::TpotMs => detail.serving?.tpot_interval,
+        PredictedMetric::TokensPerSec => detail.throughput_interval,
+        PredictedMetric::TpotMs => detail.serving?.tpot_interval,
         _ => return None,
     };
     Some([interval.low, interval.high])

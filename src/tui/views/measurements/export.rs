@@ -7,7 +7,7 @@ use crate::tui::views::measurements::{evaluated_rows, rows_without_prediction};
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_evidence::calibrate::judge::EvaluatedMetric;
-use atlas_evidence::calibrate::predict::Figure;
+use atlas_evidence::calibrate::predict::PredictedMetric;
 use atlas_report::calibration::changes;
 use atlas_report::chart::{Axis, Plot, Series};
 use atlas_report::document::Document;
@@ -45,7 +45,7 @@ pub(in crate::tui) fn document(app: &App) -> Document {
     if !errors.is_empty() {
         blocks.push(Block::List(errors));
     }
-    blocks.extend(Figure::ALL.into_iter().filter_map(|figure| charted(&plot(all, figure)?)));
+    blocks.extend(PredictedMetric::ALL.into_iter().filter_map(|figure| charted(&plot(all, figure)?)));
     if !rows.rows.is_empty() {
         blocks.push(Block::Table(rows.clone()));
     }
@@ -78,7 +78,7 @@ fn table(all: &[EvaluatedMetric]) -> Grid {
 }
 
 /// Plots the predictions of a metric over the measured values, with the line on which they are equal.
-fn plot(all: &[EvaluatedMetric], figure: Figure) -> Option<Plot> {
+fn plot(all: &[EvaluatedMetric], figure: PredictedMetric) -> Option<Plot> {
     // Ratio of the largest to the smallest value above which axes are logarithmic.
     const DECADES: f64 = 10.0;
     let own = || all.iter().filter(|one| one.figure == figure);

@@ -20,7 +20,7 @@ use atlas_config::profile::stem_for;
 use atlas_core::units;
 use atlas_evidence::calibrate;
 use atlas_evidence::calibrate::judge::{EvaluatedMetric, current_scenario, evaluate_current};
-use atlas_evidence::calibrate::predict::Figure;
+use atlas_evidence::calibrate::predict::PredictedMetric;
 use atlas_evidence::calibrate::{RowPredictor, Start};
 use atlas_plan::engine;
 
@@ -165,7 +165,7 @@ fn subject(app: &App, judged: &EvaluatedMetric) -> Option<MeasuredSubject> {
     let parts = bench.parts(row, judged.engine)?;
     let measured = units::significant(judged.measured, 4);
     // The explained metric is a mean. The name says so if the measured value is a median.
-    let median = if judged.figure == Figure::TpotMs { " (median)" } else { "" };
+    let median = if judged.figure == PredictedMetric::TpotMs { " (median)" } else { "" };
     let name = format!("{}, measured {measured}{median}", row.short());
     Some(MeasuredSubject { name, estimate: engine::estimate(&scenario), scenario, parts })
 }

@@ -10,7 +10,7 @@ use crate::tui::widgets::draw::{Canvas, wrap};
 use atlas_core::units;
 use atlas_evidence::calibrate::Parameter;
 use atlas_evidence::calibrate::judge::EvaluatedMetric;
-use atlas_evidence::calibrate::predict::Figure;
+use atlas_evidence::calibrate::predict::PredictedMetric;
 use atlas_report::calibration::changes;
 
 /// A line of the view.
@@ -393,7 +393,7 @@ impl Cells {
 fn figure(one: &EvaluatedMetric) -> String {
     let metric = one.figure.metric();
     match metric.axis_unit(1.0).1 {
-        _ if one.figure == Figure::TpotMs => "TPOT median, ms".to_owned(),
+        _ if one.figure == PredictedMetric::TpotMs => "TPOT median, ms".to_owned(),
         "ms" => format!("{}, ms", metric.label),
         _ => metric.label.to_owned(),
     }

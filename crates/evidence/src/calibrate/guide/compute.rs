@@ -4,10 +4,10 @@ use crate::calibrate::columns::MetricColumn;
 use std::collections::BTreeMap;
 
 use super::{Calibration, is_baseline};
-use crate::calibrate::figure::Figure;
 use crate::calibrate::observation::Observation;
 use crate::calibrate::parameter::{B_BASE, F_INFERENCE, F_TRAINING, Parameter, RHO_BASE};
 use crate::calibrate::predict::predicted;
+use crate::calibrate::predicted_metric::PredictedMetric;
 use crate::calibrate::statistics::{Estimate, factor, location};
 use atlas_config::Mode;
 
@@ -169,7 +169,7 @@ impl<'a> Calibration<'a> {
     /// datasheet.
     fn check_against_datasheet(&mut self, row: &Observation, value: f64) {
         let Ok(scenario) = self.bench.analytical(row) else { return };
-        let Some(theory) = predicted(&scenario, Figure::TokensPerSec) else { return };
+        let Some(theory) = predicted(&scenario, PredictedMetric::TokensPerSec) else { return };
         let off = value / theory - 1.0;
         if off.abs() > 0.2 {
             self.warn(format!(
@@ -290,7 +290,7 @@ impl<'a> Calibration<'a> {
         for row in self.own().filter(|row| row.mode() == mode) {
             let Some(rate) = row.throughput() else { continue };
             let Some(scenario) = self.bench.semi_empirical(row, &c, &self.figures.fabrics) else { continue };
-            if let Some(one) = predicted(&scenario, Figure::TokensPerSec).filter(|one| *one > 1.0) {
+            if let Some(one) = predicted(&scenario, PredictedMetric::TokensPerSec).filter(|one| *one > 1.0) {
                 let width = rate.interval.map(|[low, high]| (high - low) / 2.0 / rate.value);
                 let list = if self.bench.accelerators(row) > 1.0 { &mut many } else { &mut few };
                 list.push((row, rate.value / one, width));
