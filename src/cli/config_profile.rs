@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::output::write_stderr;
 use super::{pick, save};
 use atlas_evidence::calibrate::document;
-use atlas_evidence::calibrate::parameter::{FABRICS, Figures, NODE_WATTS, NODE_WATTS_RANGE, SLOTS};
+use atlas_evidence::calibrate::parameter::{FABRICS, NODE_WATTS, NODE_WATTS_RANGE, ProfileValues, SLOTS};
 
 /// Write the hardware profile of a target.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         .into());
     }
     let mut figures =
-        Figures { coefficients: base.coefficients, fabrics: base.fabrics.to_vec(), node_watts: base.node_watts };
+        ProfileValues { coefficients: base.coefficients, fabrics: base.fabrics.to_vec(), node_watts: base.node_watts };
     // The target's own interconnect must be among the fabrics.
     if let Some(link) = &target.interconnect
         && !figures.fabrics.iter().any(|(name, _)| name.eq_ignore_ascii_case(&link.kind))
@@ -67,7 +67,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
 }
 
 /// Sets one coefficient.
-fn set(figures: &mut Figures, text: &str) -> Result<(), String> {
+fn set(figures: &mut ProfileValues, text: &str) -> Result<(), String> {
     let known = || SLOTS.iter().map(|slot| slot.path).collect::<Vec<_>>().join(", ");
     let Some((path, value)) = text.split_once('=') else {
         return Err(format!("--set {text}: expected PATH=VALUE, PATH one of {}", known()));

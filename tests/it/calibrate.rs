@@ -374,7 +374,7 @@ fn halves(
     let gap = 100.0 * (rate(first) / rate(second) - 1.0).abs();
     assert!(before > at_least && after < at_most && after < before.max(gap), "{before} {after} {gap}");
     if let (Some(before), Some(after)) = (Start::of(library, target).figures(), outcome.figures) {
-        let of = |figures: &atlas_evidence::calibrate::Figures| {
+        let of = |figures: &atlas_evidence::calibrate::ProfileValues| {
             error(&bench.semi_empirical(&second[0], &figures.coefficients, &figures.fabrics).unwrap())
         };
         println!("{}: semi-empirical {:.1} % before, {:.1} % after", target.name, of(&before), of(&after));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::parameter::{Figures, Parameter};
+use super::parameter::{Parameter, ProfileValues};
 use super::{Outcome, Start};
 use atlas_config::corrections::{Factor, Quantity};
 use atlas_config::profile::Coefficients;
@@ -51,7 +51,7 @@ pub fn profile(outcome: &Outcome, start: &Start, vendor: &str, date: &str) -> St
 
 /// Returns the profile of a target without measurements: the coefficients of another profile, to be calibrated later.
 #[must_use]
-pub fn uncalibrated(target: &str, vendor: &str, base: &str, figures: &Figures) -> String {
+pub fn uncalibrated(target: &str, vendor: &str, base: &str, figures: &ProfileValues) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -102,7 +102,7 @@ fn numbers(out: &mut String, indent: usize, key: &str, fields: &[(&str, f64)]) {
     }
 }
 
-fn coefficients(out: &mut String, figures: &Figures) {
+fn coefficients(out: &mut String, figures: &ProfileValues) {
     let c: &Coefficients = &figures.coefficients;
     section(out, "compute", &[("base_tokens_per_accel", c.b_base), ("comm_penalty_coeff", c.kappa_comm)]);
     nested(out, "factors", &[("training", c.f_training), ("inference", c.f_inference)]);

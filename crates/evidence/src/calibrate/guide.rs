@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::bench::RowPredictor;
 use super::observation::Observation;
-use super::parameter::{Figures, Parameter};
+use super::parameter::{Parameter, ProfileValues};
 use atlas_config::Mode;
 use atlas_config::profile::Coefficients;
 
@@ -22,7 +22,7 @@ pub(super) struct Calibration<'a> {
     /// All rows.
     pub rows: &'a [Observation],
     /// Current coefficients. Later parameters depend on earlier ones.
-    pub figures: Figures,
+    pub figures: ProfileValues,
     /// Parameters found.
     pub found: Vec<Parameter>,
     /// Warnings for the user.
@@ -56,7 +56,7 @@ impl<'a> Calibration<'a> {
     }
 
     fn take(&mut self, parameter: Parameter) {
-        if !Figures::is_in_range(&parameter) {
+        if !ProfileValues::is_in_range(&parameter) {
             let value = atlas_core::units::significant(parameter.value, 4);
             let text = format!(
                 "{}: {value} is out of range and was discarded; check the rows that it was determined from",

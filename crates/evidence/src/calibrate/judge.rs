@@ -2,7 +2,7 @@
 
 use super::bench::RowPredictor;
 use super::observation::Observation;
-use super::parameter::Figures;
+use super::parameter::ProfileValues;
 use super::predict::{interval, predicted};
 use super::predicted_metric::PredictedMetric;
 use super::{Outcome, Start};
@@ -58,7 +58,7 @@ impl EvaluatedMetric {
 pub fn judge(
     bench: &RowPredictor<'_>,
     rows: &[Observation],
-    figures: Option<&Figures>,
+    figures: Option<&ProfileValues>,
     outcome: &Outcome,
     start: &Start,
 ) -> Vec<EvaluatedMetric> {
@@ -99,7 +99,7 @@ pub fn current_scenario(
 }
 
 /// Scenario of a row for the calibrated model.
-fn calibrated(bench: &RowPredictor<'_>, row: &Observation, figures: &Figures) -> Option<Scenario> {
+fn calibrated(bench: &RowPredictor<'_>, row: &Observation, figures: &ProfileValues) -> Option<Scenario> {
     let mut scenario = bench.semi_empirical(row, &figures.coefficients, &figures.fabrics)?;
     scenario.node_watts = figures.node_watts.unwrap_or(bench.target.cost.energy_watts_node);
     Some(scenario)
@@ -108,7 +108,7 @@ fn calibrated(bench: &RowPredictor<'_>, row: &Observation, figures: &Figures) ->
 /// Parameters of both engines.
 #[derive(Clone, Copy)]
 struct Numbers<'a> {
-    figures: Option<&'a Figures>,
+    figures: Option<&'a ProfileValues>,
     efficiency: &'a Efficiency,
     corrections: Option<&'a Arc<Corrections>>,
 }
@@ -190,10 +190,10 @@ fn analytical(
 fn semi_empirical(
     bench: &RowPredictor<'_>,
     row: &Observation,
-    before: Option<&Figures>,
-    after: Option<&Figures>,
+    before: Option<&ProfileValues>,
+    after: Option<&ProfileValues>,
 ) -> Vec<EvaluatedMetric> {
-    let scenario = |figures: &Figures| calibrated(bench, row, figures);
+    let scenario = |figures: &ProfileValues| calibrated(bench, row, figures);
     // Power at a given utilization, and the best batch of a single accelerator, are inputs of the calibration rather
     // than workloads that the model predicts.
     let power = row.figure(MetricColumn::PowerW).is_some() && row.figure(MetricColumn::Utilization).is_none();

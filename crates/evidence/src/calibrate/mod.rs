@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub use bench::RowPredictor;
 pub use guide::Missing;
 pub use observation::Observation;
-pub use parameter::{Figures, Parameter};
+pub use parameter::{Parameter, ProfileValues};
 
 use crate::runs::components::Components;
 use crate::runs::{Run, effects};
@@ -62,10 +62,10 @@ impl Start {
 
     /// Returns the current coefficients, if there are any.
     #[must_use]
-    pub fn figures(&self) -> Option<Figures> {
+    pub fn figures(&self) -> Option<ProfileValues> {
         let profile = self.profile.as_ref().filter(|profile| profile.calibrated)?;
         let (coefficients, fabrics) = (profile.coefficients, profile.fabrics.to_vec());
-        Some(Figures { coefficients, fabrics, node_watts: profile.node_watts })
+        Some(ProfileValues { coefficients, fabrics, node_watts: profile.node_watts })
     }
 }
 
@@ -77,7 +77,7 @@ pub struct Outcome {
     /// Parameters found, in the order of the guide.
     pub parameters: Vec<Parameter>,
     /// Coefficients, fabrics and power after the calibration; `None` if there were none to start from.
-    pub figures: Option<Figures>,
+    pub figures: Option<ProfileValues>,
     /// Corrections of the metrics of the analytical engine.
     pub corrections: Option<Arc<Corrections>>,
     /// Current efficiency factors, which calibration does not change.

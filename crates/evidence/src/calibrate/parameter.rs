@@ -126,7 +126,7 @@ pub const FABRICS: &str = "communication.fabric_factors";
 
 /// Numbers of a profile that calibration may change: coefficients, fabrics, node power.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
+pub struct ProfileValues {
     /// The coefficients.
     pub coefficients: Coefficients,
     /// gamma_fabric by name of the fabric.
@@ -138,7 +138,7 @@ pub struct Figures {
 /// Valid range of p_node_nominal, W.
 pub const NODE_WATTS_RANGE: [f64; 2] = [1.0, 1e7];
 
-impl Figures {
+impl ProfileValues {
     /// Whether a parameter is in its valid range.
     #[must_use]
     pub fn is_in_range(parameter: &Parameter) -> bool {
