@@ -70,7 +70,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let tree = explain::explain(&scenario, &parts, &answer, metric)
         .ok_or_else(|| Failure::usage([metric.inapplicable(&scenario)]))?;
     let mut supports = support::of(&parts, &scenario);
-    let figure = support::figure(metric.id, scenario.mode());
+    let figure = support::accuracy_metric(metric.id, scenario.mode());
     supports.retain(|support| support.figure == figure);
     match args.format {
         Format::Table => {

@@ -4,7 +4,7 @@ use atlas_catalog::Catalog;
 use atlas_plan::search::Gauge;
 
 use super::key::{FIELDS, FIGURE_DIGITS, Key, Value, rounded};
-use crate::validate::accuracy::Figure;
+use crate::validate::accuracy::AccuracyMetric;
 use crate::validate::case::regime;
 use crate::validate::{MeasurementKind, Method, RowEvaluator, ValidateError, shipped, table};
 
@@ -40,7 +40,7 @@ pub fn csv() -> Result<String, ValidateError> {
                 let Some(metric) = verdict.metric else { continue };
                 let head = [
                     verdict.id,
-                    Figure::of(metric).name().to_owned(),
+                    AccuracyMetric::of(metric).name().to_owned(),
                     metric.name().to_owned(),
                     verdict.source,
                     regime(&key.input, metric).to_owned(),

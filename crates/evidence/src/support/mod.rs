@@ -20,7 +20,7 @@ use serde::{Serialize, Serializer};
 pub use entries::csv;
 pub use key::{COMPARABLE, DistanceRule, FIELDS, Field, FieldId, Key};
 
-use crate::validate::accuracy::Figure;
+use crate::validate::accuracy::AccuracyMetric;
 use crate::validate::case::{Metric, regime};
 use crate::validate::family;
 
@@ -39,7 +39,7 @@ pub struct Count {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Support {
     /// The metric.
-    pub figure: Figure,
+    pub figure: AccuracyMetric,
     /// Rows on this accelerator.
     pub accelerator: Count,
     /// Rows with this software family.
@@ -162,9 +162,9 @@ pub fn of(parts: &Parts, scenario: &Scenario) -> Vec<Support> {
         return Vec::new();
     }
     let (Some(key), Some(index)) = (Key::of(parts, scenario), index()) else { return Vec::new() };
-    let figures: &[Figure] = match scenario.mode() {
-        Mode::Training => &[Figure::Training],
-        Mode::Inference => &[Figure::Serving, Figure::Tpot, Figure::Ttft],
+    let figures: &[AccuracyMetric] = match scenario.mode() {
+        Mode::Training => &[AccuracyMetric::Training],
+        Mode::Inference => &[AccuracyMetric::Serving, AccuracyMetric::Tpot, AccuracyMetric::Ttft],
     };
     let search = Search::new(index, &key);
     figures.iter().filter_map(|figure| search.support(*figure)).collect()
@@ -172,12 +172,14 @@ pub fn of(parts: &Parts, scenario: &Scenario) -> Vec<Support> {
 
 /// Measured metric that is most relevant for a metric: the corresponding latency, or otherwise throughput.
 #[must_use]
-pub fn figure(metric: MetricId, mode: Mode) -> Figure {
+pub fn accuracy_metric(metric: MetricId, mode: Mode) -> AccuracyMetric {
     match (mode, metric) {
-        (Mode::Training, _) => Figure::Training,
-        (Mode::Inference, MetricId::TtftMs | MetricId::TtftP99Ms) => Figure::Ttft,
-        (Mode::Inference, MetricId::TpotMs | MetricId::ItlP99Ms | MetricId::TokensPerSecPerUser) => Figure::Tpot,
-        (Mode::Inference, _) => Figure::Serving,
+        (Mode::Training, _) => AccuracyMetric::Training,
+        (Mode::Inference, MetricId::TtftMs | MetricId::TtftP99Ms) => AccuracyMetric::Ttft,
+        (Mode::Inference, MetricId::TpotMs | MetricId::ItlP99Ms | MetricId::TokensPerSecPerUser) => {
+            AccuracyMetric::Tpot
+        }
+        (Mode::Inference, _) => AccuracyMetric::Serving,
     }
 }
 
@@ -188,7 +190,7 @@ pub fn throughput(parts: &Parts, scenario: &Scenario) -> Option<Support> {
         return None;
     }
     let (key, index) = (Key::of(parts, scenario)?, index()?);
-    let figure = if scenario.mode() == Mode::Training { Figure::Training } else { Figure::Serving };
+    let figure = if scenario.mode() == Mode::Training { AccuracyMetric::Training } else { AccuracyMetric::Serving };
     Search::new(index, &key).support(figure)
 }
 
@@ -258,9 +260,9 @@ impl<'k> Search<'k> {
         self.index.column(FIELDS.get(field as usize)?.name)
     }
 
-    fn support(&self, figure: Figure) -> Option<Support> {
+    fn support(&self, figure: AccuracyMetric) -> Option<Support> {
         let column = |name: &str| self.index.column(name);
-        let metric = Metric::ALL.into_iter().find(|metric| Figure::of(*metric) == figure)?;
+        let metric = Metric::ALL.into_iter().find(|metric| AccuracyMetric::of(*metric) == figure)?;
         let regime = regime(&self.key.input, metric).to_owned();
         let (figures, sources) = (column("figure")?, column("source")?);
         let wanted = figures.values.iter().position(|value| *value == figure.name());

@@ -16,7 +16,7 @@ use atlas_plan::search::Gauge;
 /// A metric for which accuracy is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Figure {
+pub enum AccuracyMetric {
     /// Training throughput.
     Training,
     /// Serving throughput.
@@ -27,18 +27,19 @@ pub enum Figure {
     Ttft,
 }
 
-impl Figure {
+impl AccuracyMetric {
     /// All metrics.
-    pub const ALL: [Figure; 4] = [Figure::Training, Figure::Serving, Figure::Tpot, Figure::Ttft];
+    pub const ALL: [AccuracyMetric; 4] =
+        [AccuracyMetric::Training, AccuracyMetric::Serving, AccuracyMetric::Tpot, AccuracyMetric::Ttft];
 
     /// `training`, `serving`, `tpot`, `ttft`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Figure::Training => "training",
-            Figure::Serving => "serving",
-            Figure::Tpot => "tpot",
-            Figure::Ttft => "ttft",
+            AccuracyMetric::Training => "training",
+            AccuracyMetric::Serving => "serving",
+            AccuracyMetric::Tpot => "tpot",
+            AccuracyMetric::Ttft => "ttft",
         }
     }
 
@@ -46,27 +47,27 @@ impl Figure {
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
-            Figure::Training => "training throughput",
-            Figure::Serving => "serving throughput",
-            Figure::Tpot => "TPOT",
-            Figure::Ttft => "TTFT",
+            AccuracyMetric::Training => "training throughput",
+            AccuracyMetric::Serving => "serving throughput",
+            AccuracyMetric::Tpot => "TPOT",
+            AccuracyMetric::Ttft => "TTFT",
         }
     }
 
     /// Returns the metric to which a metric of a row belongs.
     #[must_use]
-    pub const fn of(metric: Metric) -> Figure {
+    pub const fn of(metric: Metric) -> AccuracyMetric {
         match metric {
-            Metric::TrainingRate => Figure::Training,
-            Metric::OutputRate | Metric::TotalRate | Metric::RequestRate => Figure::Serving,
-            Metric::Tpot => Figure::Tpot,
-            Metric::Ttft => Figure::Ttft,
+            Metric::TrainingRate => AccuracyMetric::Training,
+            Metric::OutputRate | Metric::TotalRate | Metric::RequestRate => AccuracyMetric::Serving,
+            Metric::Tpot => AccuracyMetric::Tpot,
+            Metric::Ttft => AccuracyMetric::Ttft,
         }
     }
 
     /// Whether a verdict is about this metric.
     fn is_metric_of(self, verdict: &Verdict) -> bool {
-        verdict.metric.is_some_and(|metric| Figure::of(metric) == self)
+        verdict.metric.is_some_and(|metric| AccuracyMetric::of(metric) == self)
     }
 }
 
@@ -170,7 +171,7 @@ fn ratio(verdict: &Verdict) -> Option<f64> {
 #[derive(Debug, Clone)]
 pub struct MetricAccuracy {
     /// The metric.
-    pub figure: Figure,
+    pub figure: AccuracyMetric,
     /// One verdict for every row with this metric, and for every row that cannot be predicted.
     pub verdicts: Vec<Verdict>,
     /// Verdicts with the software releases of the rows withheld.
@@ -221,10 +222,10 @@ pub fn shipped_accuracy() -> Result<Vec<MetricAccuracy>, ValidateError> {
         all.extend(judge(kind, &text)?);
         without_release.extend(judge_by(kind, &text, withheld, &Gauge::default())?);
     }
-    let of = |figure: Figure, verdicts: &[Verdict]| {
+    let of = |figure: AccuracyMetric, verdicts: &[Verdict]| {
         verdicts.iter().filter(|verdict| figure.is_metric_of(verdict)).cloned().collect()
     };
-    Ok(Figure::ALL
+    Ok(AccuracyMetric::ALL
         .into_iter()
         .map(|figure| MetricAccuracy {
             figure,
@@ -265,7 +266,7 @@ mod tests {
             verdict("t", 50.0, false, false),
             verdict("t", 400.0, true, false),
         ];
-        let judged = MetricAccuracy { figure: Figure::Tpot, verdicts, without_release: Vec::new() };
+        let judged = MetricAccuracy { figure: AccuracyMetric::Tpot, verdicts, without_release: Vec::new() };
         let stated = judged.total(false);
         let expected = Accuracy { rows: 2, sources: 2, median: 0.75, p90: 0.95, bias: 1.0, covered: 1.0, width: 4.0 };
         assert!(stated.is_some_and(|stated| (stated.bias - 1.0).abs() < 1e-12 && (stated.p90 - 0.95).abs() < 1e-12));

@@ -117,7 +117,7 @@ impl Work {
 
 /// Returns the measured rows that support the ranking metric of a layout.
 fn evidence(parts: &Parts, scenario: &Scenario, objective: &Metric) -> Option<Support> {
-    let figure = support::figure(objective.id, scenario.mode());
+    let figure = support::accuracy_metric(objective.id, scenario.mode());
     support::of(parts, scenario).into_iter().find(|support| support.figure == figure)
 }
 
