@@ -10,7 +10,7 @@ pub enum ColumnTarget {
     /// Identification and bookkeeping; never part of the scenario.
     Record,
     /// A measured metric.
-    Figure,
+    Measured,
     /// Handled by the conversion itself: counts of accelerators, model, load.
     Special,
     /// A number in the target document.
@@ -31,7 +31,7 @@ impl ColumnTarget {
     /// Whether the value is part of the scenario.
     #[must_use]
     pub const fn is_scenario(self) -> bool {
-        !matches!(self, ColumnTarget::Record | ColumnTarget::Figure)
+        !matches!(self, ColumnTarget::Record | ColumnTarget::Measured)
     }
 }
 
@@ -136,7 +136,7 @@ impl Column {
     #[must_use]
     pub fn expected(&self, text: &str) -> Option<String> {
         let number = text.parse::<f64>().ok();
-        let figure = self.place == ColumnTarget::Figure;
+        let figure = self.place == ColumnTarget::Measured;
         // A size of zero, or an infinite request rate, counts as not given.
         let nothing = !figure && self.name != "num_accelerators" && number == Some(0.0);
         let endless = self.name == "request_rate" && number == Some(f64::INFINITY);
@@ -187,7 +187,7 @@ impl CellType {
 }
 
 use CellType::{Count, Positive, Share, Text, Words};
-use ColumnTarget::{Architecture, ArchitectureFlag, Figure, Number, Record, Special, Target, Word};
+use ColumnTarget::{Architecture, ArchitectureFlag, Measured, Number, Record, Special, Target, Word};
 
 /// All columns of all kinds of tables.
 pub const COLUMNS: &[Column] = &[
@@ -352,32 +352,32 @@ pub const COLUMNS: &[Column] = &[
         Count,
     )
     .help("data-parallel attention groups of a decode replica"),
-    column("tokens_per_sec_per_accel", &["tokens_per_sec_per_gpu", "tokens_per_sec_per_device"], Figure, Positive)
+    column("tokens_per_sec_per_accel", &["tokens_per_sec_per_gpu", "tokens_per_sec_per_device"], Measured, Positive)
         .help("measured tokens per second per accelerator: all tokens in training, output tokens in serving")
         .unit("tok/s"),
-    column("step_time_s", &["step_time", "seconds_per_step"], Figure, Positive)
+    column("step_time_s", &["step_time", "seconds_per_step"], Measured, Positive)
         .help("measured time per optimizer step")
         .unit("s"),
-    column("model_tflops_per_accel", &["tflops_per_gpu", "model_tflops_per_gpu"], Figure, Positive)
+    column("model_tflops_per_accel", &["tflops_per_gpu", "model_tflops_per_gpu"], Measured, Positive)
         .help("measured model FLOP/s of one accelerator, without recomputation")
         .unit("TFLOP/s"),
-    column("mfu", &[], Figure, Positive).help("measured model FLOPs utilization; values above 1 are percentages"),
-    column("flop_counting", &[], Figure, Words(&["causal", "full"]))
+    column("mfu", &[], Measured, Positive).help("measured model FLOPs utilization; values above 1 are percentages"),
+    column("flop_counting", &[], Measured, Words(&["causal", "full"]))
         .help("whether the TFLOP/s and MFU of the source count causal attention in full or half"),
-    column("peak_memory_gb", &["memory_gb"], Figure, Positive)
+    column("peak_memory_gb", &["memory_gb"], Measured, Positive)
         .help("measured peak memory of the first device")
         .unit("GiB"),
-    column("output_tokens_per_sec", &["output_tokens_per_sec_total"], Figure, Positive)
+    column("output_tokens_per_sec", &["output_tokens_per_sec_total"], Measured, Positive)
         .help("measured output tokens per second of all accelerators")
         .unit("tok/s"),
-    column("total_tokens_per_sec", &[], Figure, Positive)
+    column("total_tokens_per_sec", &[], Measured, Positive)
         .help("measured prompt and output tokens per second of all accelerators")
         .unit("tok/s"),
-    column("requests_per_sec", &[], Figure, Positive).help("measured requests per second").unit("req/s"),
-    column("ttft_ms", &["silicon_ttft_ms", "ttft_ms_mean"], Figure, Positive)
+    column("requests_per_sec", &[], Measured, Positive).help("measured requests per second").unit("req/s"),
+    column("ttft_ms", &["silicon_ttft_ms", "ttft_ms_mean"], Measured, Positive)
         .help("measured mean time to first token")
         .unit("ms"),
-    column("tpot_ms", &["silicon_tpot_ms", "tpot_ms_mean"], Figure, Positive)
+    column("tpot_ms", &["silicon_tpot_ms", "tpot_ms_mean"], Measured, Positive)
         .help("measured mean time per output token")
         .unit("ms"),
 ];

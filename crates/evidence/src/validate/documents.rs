@@ -81,7 +81,7 @@ impl Documents {
             }
             let number = || number(row, column.name);
             match column.place {
-                ColumnTarget::Record | ColumnTarget::Figure | ColumnTarget::Special => {}
+                ColumnTarget::Record | ColumnTarget::Measured | ColumnTarget::Special => {}
                 ColumnTarget::Target(path) => set(&mut target, path, number()?),
                 ColumnTarget::Number(path) => set(&mut workload, path, number()?),
                 ColumnTarget::Architecture(path) => set(&mut architecture, path, number()?),
