@@ -176,8 +176,8 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     if !changes.is_empty() {
         out.push(Block::Heading(2, "Errors before and after".to_owned()));
         let row = |(name, n, before, after): &(String, usize, f64, f64)| {
-            let percent = |error: f64| Cell::figure(size(error), error);
-            vec![Cell::text(name.clone()), Cell::figure(n.to_string(), *n as f64), percent(*before), percent(*after)]
+            let percent = |error: f64| Cell::number(size(error), error);
+            vec![Cell::text(name.clone()), Cell::number(n.to_string(), *n as f64), percent(*before), percent(*after)]
         };
         let head =
             head(&[("engine and figure", left), ("n", right), ("median before", right), ("median after", right)]);
@@ -190,7 +190,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
             vec![
                 Cell::text(one.symbol.clone()),
                 Cell::text(one.before.map_or_else(|| "-".to_owned(), format_value)),
-                Cell::figure(format_value(one.value), one.value),
+                Cell::number(format_value(one.value), one.value),
                 Cell::text(interval(one.interval)),
                 Cell::text(one.n.to_string()),
                 Cell::text(r2),
@@ -213,16 +213,16 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     if !outcome.judged.is_empty() {
         out.push(Block::Heading(2, "Measured and predicted".to_owned()));
         let row = |one: &EvaluatedMetric| {
-            let error = |error: f64| Cell::figure(percent(error), 100.0 * error);
+            let error = |error: f64| Cell::number(percent(error), 100.0 * error);
             let none = || Cell::text("-");
             vec![
                 Cell::text(one.source.rsplit(['/', '\\']).next().unwrap_or_default()),
                 Cell::text(one.engine.name()),
                 Cell::text(one.figure.name()),
-                Cell::figure(format_value(one.measured), one.measured),
-                Cell::figure(format_value(one.before), one.before),
+                Cell::number(format_value(one.measured), one.measured),
+                Cell::number(format_value(one.before), one.before),
                 error(one.error_before()),
-                one.after.map_or_else(none, |after| Cell::figure(format_value(after), after)),
+                one.after.map_or_else(none, |after| Cell::number(format_value(after), after)),
                 one.error_after().map_or_else(none, error),
             ]
         };

@@ -150,7 +150,7 @@ mod tests {
     fn document() -> Document {
         let head = vec![left("what".to_owned()), right("value".to_owned())];
         let rows = vec![
-            vec![Cell::text("a, \"b\""), Cell::figure("1.23 k".to_owned(), 1234.5)],
+            vec![Cell::text("a, \"b\""), Cell::number("1.23 k".to_owned(), 1234.5)],
             vec![Cell::text("none"), Cell::text("–")],
         ];
         let rows = Grid { head, rows };

@@ -185,7 +185,7 @@ impl Sweep {
         let row = |(_, point): &(f64, Point)| {
             let cell = |(text, metric): (&String, &Option<&'static Metric>)| match text.parse::<f64>() {
                 Ok(value) if value.is_finite() => {
-                    Cell::figure(metric.map_or_else(|| text.clone(), |metric| metric.show(value)), value)
+                    Cell::number(metric.map_or_else(|| text.clone(), |metric| metric.show(value)), value)
                 }
                 _ => Cell::text(text.clone()),
             };

@@ -96,9 +96,9 @@ pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
             cells.push(Cell::text(outcome.to.clone()));
             match &outcome.failure {
                 None => {
-                    cells.push(Cell::figure(metric.brief(outcome.value), outcome.value));
+                    cells.push(Cell::number(metric.brief(outcome.value), outcome.value));
                     let share = change(outcome).unwrap_or_default();
-                    cells.push(Cell::figure(units::relative(tornado.value, outcome.value), share));
+                    cells.push(Cell::number(units::relative(tornado.value, outcome.value), share));
                 }
                 Some(trouble) => {
                     cells.extend([Cell::text("cannot run"), Cell::text("–")]);

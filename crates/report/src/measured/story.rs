@@ -109,7 +109,7 @@ fn predicted(runs: &[Measured]) -> Grid {
         ];
         for (name, figure) in figures.into_iter().filter_map(|(name, figure)| Some((name, figure?))) {
             let shown = |value: Option<f64>| {
-                value.map_or_else(|| Cell::text("-"), |value| Cell::figure(significant(value, 5), value))
+                value.map_or_else(|| Cell::text("-"), |value| Cell::number(significant(value, 5), value))
             };
             let ends = figure.low.zip(figure.high);
             let ends = ends.map_or_else(
@@ -117,7 +117,7 @@ fn predicted(runs: &[Measured]) -> Grid {
                 |(low, high)| format!("{}–{}", significant(low, 4), significant(high, 4)),
             );
             let error = figure.error_percent;
-            let error = error.map_or_else(|| Cell::text("-"), |error| Cell::figure(format!("{error:+.1} %"), error));
+            let error = error.map_or_else(|| Cell::text("-"), |error| Cell::number(format!("{error:+.1} %"), error));
             rows.push(vec![
                 Cell::text(run.name.clone()),
                 Cell::text(name),
@@ -153,7 +153,7 @@ fn figures(runs: &[Measured]) -> Grid {
         };
         let cells = values.iter().map(|value| match value {
             Some(value) => {
-                Cell { best: best == Some(*value), ..Cell::figure(super::table::format_value(*value), *value) }
+                Cell { best: best == Some(*value), ..Cell::number(super::table::format_value(*value), *value) }
             }
             None => Cell::text("-"),
         });

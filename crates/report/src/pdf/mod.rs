@@ -126,7 +126,7 @@ mod tests {
 
     fn grid(rows: usize, columns: usize, word: &str) -> Grid {
         let head = (0..columns).map(|c| (format!("column {c}"), if c == 0 { Align::Left } else { Align::Right }));
-        let row = |r: usize| (0..columns).map(|c| Cell::figure(format!("{word}{r}.{c}"), 0.3)).collect();
+        let row = |r: usize| (0..columns).map(|c| Cell::number(format!("{word}{r}.{c}"), 0.3)).collect();
         Grid { head: head.collect(), rows: (0..rows).map(row).collect() }
     }
 

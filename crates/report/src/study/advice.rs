@@ -51,12 +51,12 @@ pub fn table(all: &[(&str, &Advice)], targets: bool) -> Grid {
     ]);
     let row = |(target, advice): &(&str, &Advice)| {
         let show = |value: f64| {
-            if value.is_finite() { Cell::figure(advice.metric.show(value), value) } else { Cell::text("–") }
+            if value.is_finite() { Cell::number(advice.metric.show(value), value) } else { Cell::text("–") }
         };
         let gain = if advice.fixes {
             Cell { best: true, ..Cell::text("makes it run") }
         } else {
-            Cell::figure(units::relative(1.0, 1.0 + advice.gain), advice.gain)
+            Cell::number(units::relative(1.0, 1.0 + advice.gain), advice.gain)
         };
         let losses = advice.objection().map_or_else(String::new, |but| format!("; {but}"));
         let own = [

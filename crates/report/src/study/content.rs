@@ -196,7 +196,7 @@ fn comparison(study: &Study, out: &mut Vec<Block>) {
             let Some(value) = entry.value(metric) else { return Cell::text("–") };
             let tied = if standing == Rank::Tied { " =" } else { "" };
             let text = format!("{}{tied}", metric.show(value));
-            Cell { best: standing == Rank::Best, ..Cell::figure(text, value) }
+            Cell { best: standing == Rank::Best, ..Cell::number(text, value) }
         };
         let cells = study.entries.iter().zip(ranks(&figures, metric.better)).map(cell);
         rows.push(std::iter::once(Cell::text(metric.label)).chain(cells).collect());
@@ -269,11 +269,11 @@ fn heat(study: &Study, out: &mut Vec<Block>) {
         let mut cells = vec![Cell::text(entry.name.clone())];
         for metric in columns {
             let value = entry.value(metric);
-            cells.push(value.map_or_else(|| Cell::text("–"), |value| Cell::figure(units::percent(value), value)));
+            cells.push(value.map_or_else(|| Cell::text("–"), |value| Cell::number(units::percent(value), value)));
         }
         let full = entry.estimate.total.peak_mem_gb / entry.scenario.memory_gb_per_accel;
         let full = entry.estimate.detail.map_or(full, |detail| detail.memory.total() / detail.memory.capacity);
-        cells.push(Cell::figure(units::percent(full), full));
+        cells.push(Cell::number(units::percent(full), full));
         cells
     };
     out.push(Block::Heading(3, "Utilization".to_owned()));
@@ -363,12 +363,12 @@ pub fn schedule(study: &Study, out: &mut Vec<Block>) {
             let or_dash = |shown: Option<String>| Cell::text(shown.unwrap_or_else(|| "–".to_owned()));
             vec![
                 Cell::text(spec.name.to_string()),
-                Cell::figure(units::si(figures.minutes), figures.minutes),
-                Cell::figure(units::si(figures.tokens_per_sec), figures.tokens_per_sec),
+                Cell::number(units::si(figures.minutes), figures.minutes),
+                Cell::number(units::si(figures.tokens_per_sec), figures.tokens_per_sec),
                 or_dash(figures.queued_latency().map(|latency| units::duration_ms(latency.p99))),
                 or_dash(queue.map(|queue| units::duration_ms(queue.wait.p99))),
                 or_dash(queue.map(|queue| units::percent(queue.utilization))),
-                Cell::figure(units::with_unit(&units::si(figures.node_power_w), "W"), figures.node_power_w),
+                Cell::number(units::with_unit(&units::si(figures.node_power_w), "W"), figures.node_power_w),
             ]
         });
         out.push(Block::Table(Grid { head, rows: rows.collect() }));

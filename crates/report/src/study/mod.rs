@@ -131,7 +131,7 @@ impl Cell {
 
     /// A cell with a number and its displayed text.
     #[must_use]
-    pub fn figure(text: String, value: f64) -> Cell {
+    pub fn number(text: String, value: f64) -> Cell {
         Cell { text, value: Some(value).filter(|value| value.is_finite()), best: false }
     }
 }

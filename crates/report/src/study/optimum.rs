@@ -14,7 +14,7 @@ const MAX_COMPROMISES: usize = 20;
 fn cell(metric: &Metric, candidate: &Candidate) -> Cell {
     let text = candidate.shown(metric);
     match candidate.value(metric) {
-        Some(value) => Cell::figure(text, value),
+        Some(value) => Cell::number(text, value),
         None => Cell::text(text),
     }
 }
@@ -61,7 +61,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     let bounds = found.bounds.iter().filter(bound).map(|bound| {
         let without =
             bound.without.as_ref().map_or_else(|| Cell::text("no better"), |candidate| cell(metric, candidate));
-        let removed = Cell::figure(bound.removed.to_string(), bound.removed as f64);
+        let removed = Cell::number(bound.removed.to_string(), bound.removed as f64);
         vec![Cell::text(bound.what.clone()), removed, without]
     });
     let rows: Vec<Vec<Cell>> = bounds.collect();

@@ -98,12 +98,12 @@ pub(in crate::tui) fn of_study(study: &Study) -> Document {
     for entry in &study.entries {
         for metric in atlas_plan::estimate::METRICS.iter() {
             let Some(value) = entry.value(metric) else { continue };
-            let end = |end: Option<f64>| end.map_or_else(Cell::default, |end| Cell::figure(metric.show(end), end));
+            let end = |end: Option<f64>| end.map_or_else(Cell::default, |end| Cell::number(metric.show(end), end));
             let interval = metric.interval(&entry.estimate, &entry.scenario);
             rows.push(vec![
                 Cell::text(entry.name.clone()),
                 Cell::text(metric.name),
-                Cell::figure(metric.show(value), value),
+                Cell::number(metric.show(value), value),
                 end(interval.map(|(low, _)| low)),
                 end(interval.map(|(_, high)| high)),
                 Cell::text(metric.unit),

@@ -23,7 +23,7 @@ fn parts(answer: &Answer) -> Grid {
         let times = detail.time.parts().map(|(part, seconds)| ("time", part.name(), seconds, "s"));
         let bytes = detail.memory.parts.parts().map(|(part, bytes)| ("memory", part.name(), bytes, "B"));
         for (of, part, value, unit) in times.chain(bytes) {
-            let value = Cell::figure(value.to_string(), value);
+            let value = Cell::number(value.to_string(), value);
             rows.push(vec![Cell::text(of), Cell::text(part), value, Cell::text(unit)]);
         }
     }

@@ -25,7 +25,7 @@ pub(in crate::tui) fn document(app: &App) -> Document {
             }
             Row::Figure(metric, before, after) => {
                 let cell = |value: &Option<f64>| {
-                    value.map_or_else(|| Cell::text("–"), |value| Cell::figure(metric.show(value), value))
+                    value.map_or_else(|| Cell::text("–"), |value| Cell::number(metric.show(value), value))
                 };
                 let change = match (before, after) {
                     (Some(before), Some(after)) => change_text(&app.glyphs, metric, *before, *after),

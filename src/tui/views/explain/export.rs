@@ -30,10 +30,10 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
 fn terms(term: &Term, depth: usize, grid: &mut Grid) {
     let value = match &term.text {
         Some(word) => Cell::text(word.to_string()),
-        None => Cell::figure(term.shown(), term.value),
+        None => Cell::number(term.shown(), term.value),
     };
     grid.rows.push(vec![
-        Cell::figure(depth.to_string(), depth as f64),
+        Cell::number(depth.to_string(), depth as f64),
         Cell::text(term.symbol.to_string()),
         Cell::text(term.name.to_string()),
         value,

@@ -16,12 +16,12 @@ pub fn document(app: &App) -> Option<Document> {
     head.extend(grid.targets.iter().map(|name| (name.to_string(), Align::Right)));
     let rows = filtered_rows(app).into_iter().map(|row| {
         let cells = row.cells.iter().map(|cell| match cell {
-            Cell::Fits { speed: Some(speed), .. } => study::Cell::figure(metric.brief(*speed), *speed),
+            Cell::Fits { speed: Some(speed), .. } => study::Cell::number(metric.brief(*speed), *speed),
             Cell::Fits { speed: None, .. } => study::Cell::text("–"),
             Cell::Short(bytes) => study::Cell::text(format!("{:.0} GB short", bytes / atlas_core::units::BYTES_PER_GB)),
             Cell::Cannot(why) => study::Cell::text(why.clone()),
         });
-        let size = study::Cell::figure(format!("{:.1} B", row.parameters * 1e-9), row.parameters);
+        let size = study::Cell::number(format!("{:.1} B", row.parameters * 1e-9), row.parameters);
         std::iter::once(study::Cell::text(row.model.to_string())).chain([size]).chain(cells).collect()
     });
     let table = study::Grid { head, rows: rows.collect() };

@@ -50,8 +50,8 @@ pub(in crate::tui) fn compromises<'c>(
             places.push(place);
             rows.push(vec![
                 Cell::text(target),
-                Cell::figure(across.show(place.0), place.0),
-                Cell::figure(up.show(place.1), place.1),
+                Cell::number(across.show(place.0), place.0),
+                Cell::number(up.show(place.1), place.1),
                 // The changes relative to the scenario do not suffice to reproduce a point.
                 Cell::text(layout_of(&candidate.scenario)),
                 Cell::text(changes(candidate)),

@@ -26,7 +26,7 @@ pub(in crate::tui) fn document(app: &App) -> Document {
         return titled(title, blocks, rows);
     }
     if let Some(proposal) = &app.measured.proposal {
-        let figure = |value: f64| Cell::figure(units::significant(value, 4), value);
+        let figure = |value: f64| Cell::number(units::significant(value, 4), value);
         let none = || Cell::text("–");
         let parameters = proposal.outcome.all().into_iter().map(|one| {
             let [low, high] = one.interval.map_or_else(|| [none(), none()], |ends| ends.map(figure));
@@ -57,8 +57,8 @@ pub(in crate::tui) fn document(app: &App) -> Document {
 }
 
 fn table(all: &[EvaluatedMetric]) -> Grid {
-    let figure = |value: f64| Cell::figure(units::significant(value, 4), value);
-    let share = |value: f64| Cell::figure(format!("{:+.1} %", 100.0 * value), value);
+    let figure = |value: f64| Cell::number(units::significant(value, 4), value);
+    let share = |value: f64| Cell::number(format!("{:+.1} %", 100.0 * value), value);
     let none = || Cell::text("–");
     let rows = all.iter().map(|one| {
         vec![

@@ -75,7 +75,7 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
         let holds = candidate.meets(&problem);
         vec![
             Cell::text(name.clone()),
-            candidate.value(metric).map_or_else(|| Cell::text("–"), |value| Cell::figure(metric.show(value), value)),
+            candidate.value(metric).map_or_else(|| Cell::text("–"), |value| Cell::number(metric.show(value), value)),
             Cell::text(if holds { "yes" } else { "no" }),
             Cell::text(changes(candidate)),
         ]

@@ -35,11 +35,11 @@ pub fn document(app: &App) -> Option<Document> {
         let price = Some(price).filter(|_| by_price_type);
         let value = |metric: &Metric| {
             let pick = entry.pick()?;
-            Some(Cell::figure(digits::shown(metric, &pick.scenario, &pick.estimate), pick.value(metric)?))
+            Some(Cell::number(digits::shown(metric, &pick.scenario, &pick.estimate), pick.value(metric)?))
         };
         let interval = entry.pick().zip(columns.first()).and_then(|(pick, metric)| {
             let (low, high) = pick.interval(metric)?;
-            Some([low, high].map(|end| Cell::figure(metric.brief(end), end)))
+            Some([low, high].map(|end| Cell::number(metric.brief(end), end)))
         });
         let note = match &entry.outcome {
             Outcome::Best(_) => String::new(),
@@ -52,8 +52,8 @@ pub fn document(app: &App) -> Option<Document> {
         let support = entry.pick().and_then(|pick| pick.evidence.as_ref());
         let near = support.and_then(|support| support.nearest.as_ref()).filter(|near| near.comparable);
         let evidence = [
-            support.map_or_else(Cell::default, |known| Cell::figure(known.all.rows.to_string(), known.all.rows as f64)),
-            near.map_or_else(Cell::default, |near| Cell::figure(format!("{:+.0} %", 100.0 * near.error), near.error)),
+            support.map_or_else(Cell::default, |known| Cell::number(known.all.rows.to_string(), known.all.rows as f64)),
+            near.map_or_else(Cell::default, |near| Cell::number(format!("{:+.0} %", 100.0 * near.error), near.error)),
         ];
         let last = [entry.pick().map_or_else(String::new, layout), note].into_iter().map(Cell::text);
         first.chain(figures).chain(evidence).chain(last).collect()

@@ -18,7 +18,7 @@ pub fn document(app: &App) -> Option<Document> {
     head.extend(["changed", "note"].map(|name| (name.to_owned(), Align::Left)));
     let rows = all.rows.iter().enumerate().map(|(index, row)| {
         let figures = columns.iter().zip(&row.values).map(|(metric, value)| match value {
-            Some(value) => Cell::figure(metric.brief(*value), *value),
+            Some(value) => Cell::number(metric.brief(*value), *value),
             None => Cell::default(),
         });
         let changed = |change: &Difference| format!("{} {} → {}", change.name, change.before, change.after);

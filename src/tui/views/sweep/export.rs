@@ -43,7 +43,7 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
             let mut cells = vec![Cell::text(target.to_string())];
             cells.extend(curves.against.iter().map(|axis| setting(axis.values.get(row))));
             cells.push(setting(curves.across.values.get(column)));
-            let figure = cell.value.map(|value| Cell::figure(metric.show(value), value));
+            let figure = cell.value.map(|value| Cell::number(metric.show(value), value));
             cells.push(Cell { best: best == Some(point), ..figure.unwrap_or_else(|| Cell::text("–")) });
             cells.push(Cell::text(if cell.feasible { "yes" } else { "no" }));
             cells.push(Cell::text(if grid.here == Some(point) { "here" } else { "" }));
@@ -65,7 +65,7 @@ fn best(metric: &Metric, cells: &[atlas_plan::search::sweep::Cell]) -> Option<us
 
 fn setting(setting: Option<&Setting>) -> Cell {
     match setting {
-        Some(Setting::Number(value)) => Cell::figure(value.to_string(), *value),
+        Some(Setting::Number(value)) => Cell::number(value.to_string(), *value),
         Some(other) => Cell::text(other.to_string()),
         None => Cell::default(),
     }

@@ -35,7 +35,7 @@ pub(in crate::tui) fn document(app: &App) -> Option<Document> {
 }
 
 fn time(seconds: f64) -> Cell {
-    Cell::figure(units::duration(seconds), seconds)
+    Cell::number(units::duration(seconds), seconds)
 }
 
 fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
@@ -57,15 +57,15 @@ fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
             rows.push(vec![
                 Cell::text(name.clone()),
                 Cell::text(named(task.kind).0),
-                Cell::figure(task.micro.to_string(), f64::from(task.micro)),
-                Cell::figure(task.chunk.to_string(), f64::from(task.chunk)),
+                Cell::number(task.micro.to_string(), f64::from(task.micro)),
+                Cell::number(task.chunk.to_string(), f64::from(task.chunk)),
                 time(begin),
                 time(end),
                 Cell::text(if critical { "yes" } else { "no" }),
             ]);
         }
         let busy = busy_of_step(timeline, lane);
-        shares.push(vec![Cell::text(name.clone()), count(drawn.len()), Cell::figure(units::percent(busy), busy)]);
+        shares.push(vec![Cell::text(name.clone()), count(drawn.len()), Cell::number(units::percent(busy), busy)]);
         lanes.push((name, drawn));
     }
     let ticks = Axis::linear("time").range([0.0, last - first].into_iter())?.ticks();
@@ -117,13 +117,13 @@ fn scale(scaling: &Scaling, about: &str) -> Document {
     let rows = scaling.points.iter().map(|point| {
         let share = |now: f64, then: f64| {
             let share = now / then.max(1e-12);
-            Cell::figure(units::percent(share), share)
+            Cell::number(units::percent(share), share)
         };
         vec![
-            Cell::figure(point.0.to_string(), point.0),
-            Cell::figure(metric.show(point.1), point.1),
+            Cell::number(point.0.to_string(), point.0),
+            Cell::number(metric.show(point.1), point.1),
             share(point.1, smallest.1),
-            Cell::figure(metric.show(point.2), point.2),
+            Cell::number(metric.show(point.2), point.2),
             share(point.2, smallest.2),
         ]
     });
@@ -145,11 +145,11 @@ fn levels(served: &Served, about: &str) -> Document {
         charted(&Plot { title: title.to_owned(), across: Axis::linear("time (s)"), up, series, highlighted: None })
     };
     let requests = vec![curve("running", |levels| levels.running), curve("waiting", |levels| levels.waiting)];
-    let share = |value: f64| Cell::figure(units::percent(value), value);
+    let share = |value: f64| Cell::number(units::percent(value), value);
     let rows = served.timeline.iter().enumerate().map(|(cell, levels)| {
-        let shown = |value: f64| Cell::figure(units::significant(value, 4), value);
+        let shown = |value: f64| Cell::number(units::significant(value, 4), value);
         vec![
-            Cell::figure(units::significant(at(cell), 4), at(cell)),
+            Cell::number(units::significant(at(cell), 4), at(cell)),
             shown(levels.running),
             shown(levels.waiting),
             share(levels.kv_share),
@@ -163,7 +163,7 @@ fn levels(served: &Served, about: &str) -> Document {
     let of = |name: &str, get: fn(&Levels) -> f64, show: fn(f64) -> String| {
         let mean = served.timeline.iter().map(get).sum::<f64>() / count;
         let most = served.timeline.iter().map(get).fold(0.0, f64::max);
-        vec![Cell::text(name), Cell::figure(show(mean), mean), Cell::figure(show(most), most)]
+        vec![Cell::text(name), Cell::number(show(mean), mean), Cell::number(show(most), most)]
     };
     let number = |value: f64| units::significant(value, 4);
     let described = Grid {
@@ -208,11 +208,11 @@ fn latencies(answer: &Answer, served: &Served, about: &str) -> Option<Document> 
         let mut cells = vec![Cell::text(name)];
         for (_, share) in QUANTILES {
             let value = value(share)?;
-            cells.push(Cell::figure(units::duration_ms(value), value));
+            cells.push(Cell::number(units::duration_ms(value), value));
         }
         let kept = limit.map(|limit| sample.partition_point(|time| *time <= limit) as f64 / (last + 1.0));
-        cells.push(limit.map_or_else(|| Cell::text("–"), |limit| Cell::figure(units::duration_ms(limit), limit)));
-        cells.push(kept.map_or_else(|| Cell::text("–"), |kept| Cell::figure(units::percent(kept), kept)));
+        cells.push(limit.map_or_else(|| Cell::text("–"), |limit| Cell::number(units::duration_ms(limit), limit)));
+        cells.push(kept.map_or_else(|| Cell::text("–"), |kept| Cell::number(units::percent(kept), kept)));
         rows.push(cells);
     }
     let mut head = vec![left("latency, ms")];
