@@ -40,7 +40,7 @@ pub struct Assumptions {
 
 /// One metric of a run.
 #[derive(Debug, Clone, Serialize)]
-pub struct Figure {
+pub struct RunMetric {
     /// Name with the unit.
     pub name: &'static str,
     /// Its value.
@@ -60,7 +60,7 @@ pub struct Measured {
     /// Properties of the system the run was measured on: name and value as stated in the file.
     pub system: Vec<(&'static str, String)>,
     /// Metrics; the same list for every run.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<RunMetric>,
     /// Notes for the reader: assumptions and suspicious values.
     pub notes: Vec<String>,
     /// Throughput predicted by an engine, tokens/s.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::learning::sanity;
-use super::{Assumptions, Figure, Measured, Steps};
+use super::{Assumptions, Measured, RunMetric, Steps};
 use atlas_catalog::{Accelerator, Catalog};
 use atlas_core::units::significant;
 use atlas_ingest::economics;
@@ -142,7 +142,8 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let days = |tokens: f64| rate.map(|rate| economics::hours(rate, tokens) / 24.0);
     sanity(&steps, &mut notes);
 
-    let figure = |name, value: Option<f64>, more| Figure { name, value: value.filter(|value| value.is_finite()), more };
+    let figure =
+        |name, value: Option<f64>, more| RunMetric { name, value: value.filter(|value| value.is_finite()), more };
     let (up, down) = (Some(true), Some(false));
     let figures = vec![
         figure("accelerators", gpus, None),

@@ -20,7 +20,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 
 /// A predicted metric with its 90 % interval, and the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Figure {
+pub struct PredictedValue {
     /// Predicted value.
     pub value: f64,
     /// Lower end of the interval, if known.
@@ -40,13 +40,13 @@ pub struct Figure {
     pub within: Option<bool>,
 }
 
-impl Figure {
+impl PredictedValue {
     /// Combines a prediction and its measurement.
     #[must_use]
-    pub fn of(value: f64, interval: Option<Interval>, measured: Option<f64>) -> Figure {
+    pub fn of(value: f64, interval: Option<Interval>, measured: Option<f64>) -> PredictedValue {
         let ends = interval.map(|interval| interval.around(value));
         let measured = measured.filter(|measured| *measured > 0.0);
-        Figure {
+        PredictedValue {
             value,
             low: ends.map(|(low, _)| low),
             high: ends.map(|(_, high)| high),
@@ -67,13 +67,13 @@ pub struct Prediction {
     /// Name of the engine.
     pub engine: &'static str,
     /// Throughput of all accelerators, tokens/s.
-    pub tokens_per_second: Figure,
+    pub tokens_per_second: PredictedValue,
     /// Step time, s.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub step_time_s: Option<Figure>,
+    pub step_time_s: Option<PredictedValue>,
     /// Memory in use on the fullest accelerator, GB.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_gb: Option<Figure>,
+    pub memory_gb: Option<PredictedValue>,
     /// Whether it fits in memory, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
@@ -100,20 +100,20 @@ impl Prediction {
         let trusted = scenario.engine == Engine::Analytical;
         let interval = estimate.detail.filter(|_| trusted).map(|detail| detail.throughput_interval);
         let step = estimate.total.step_time_ms.filter(|_| scenario.mode() == Mode::Training);
-        let step = step.map(|ms| Figure::of(ms / 1e3, interval.map(Interval::inverse), run.step_seconds));
+        let step = step.map(|ms| PredictedValue::of(ms / 1e3, interval.map(Interval::inverse), run.step_seconds));
         let memory = estimate.detail.map(|detail| {
             let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
             // Whether it fits in memory is decided by the upper bound; the prediction itself is the point estimate.
             let gb = dies / atlas_core::units::BYTES_PER_GB;
             let (used, upper) = (detail.memory.total() * gb, detail.memory.upper * gb);
-            let figure = Figure::of(used, None, run.memory_gb);
-            Figure { high: trusted.then_some(upper), ..figure }
+            let figure = PredictedValue::of(used, None, run.memory_gb);
+            PredictedValue { high: trusted.then_some(upper), ..figure }
         });
         Prediction {
             target: target.to_owned(),
             workload: workload.to_owned(),
             engine: scenario.engine.name(),
-            tokens_per_second: Figure::of(estimate.total.tokens_per_sec, interval, run.tokens_per_second),
+            tokens_per_second: PredictedValue::of(estimate.total.tokens_per_sec, interval, run.tokens_per_second),
             step_time_s: step,
             memory_gb: memory,
             verdict: estimate

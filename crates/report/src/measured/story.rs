@@ -67,7 +67,7 @@ fn bars(
     runs: &[Measured],
     title: &str,
     name: &'static str,
-    predicted: impl Fn(&Measured) -> Option<prediction::Figure>,
+    predicted: impl Fn(&Measured) -> Option<prediction::PredictedValue>,
 ) -> Bars {
     let mut all = Vec::new();
     for run in runs {

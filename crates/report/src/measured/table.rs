@@ -87,7 +87,7 @@ type Cells<'a> = &'a dyn Fn(&dyn Fn(&Measured) -> String) -> Vec<String>;
 
 /// Adds rows of predictions and measurements.
 fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
-    type Get = fn(&Prediction) -> Option<prediction::Figure>;
+    type Get = fn(&Prediction) -> Option<prediction::PredictedValue>;
     let figures: [(&str, Get); 3] = [
         ("tokens/s", |predicted| Some(predicted.tokens_per_second)),
         ("step time, s", |predicted| predicted.step_time_s),
@@ -99,7 +99,7 @@ fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
             continue;
         }
         let dash = || "-".to_owned();
-        let mut line = |what: String, text: &dyn Fn(prediction::Figure) -> Option<String>| {
+        let mut line = |what: String, text: &dyn Fn(prediction::PredictedValue) -> Option<String>| {
             let shown = |run: &Measured| figure(run).and_then(text);
             if runs.iter().any(|run| shown(run).is_some()) {
                 let mut row = vec![what];
@@ -111,7 +111,7 @@ fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
         line("  90 % interval".to_owned(), &|figure| {
             Some(format!("{}–{}", significant(figure.low?, 4), significant(figure.high?, 4)))
         });
-        let error = |figure: prediction::Figure| Some(format!("{:+.1}", figure.error_percent?));
+        let error = |figure: prediction::PredictedValue| Some(format!("{:+.1}", figure.error_percent?));
         let what = if name == "tokens/s" { "prediction / measurement, %" } else { "  / measurement, %" };
         line(what.to_owned(), &error);
     }
