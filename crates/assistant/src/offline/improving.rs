@@ -19,7 +19,7 @@ const MAX_ROWS: usize = 8;
 pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     if let [bound @ Condition::Metric(metric, _, wanted)] = question.subject.constraints.as_slice() {
         let mut question = question.clone();
-        question.figure = question.figure.or(Some(super::figures::NamedFigure::from_metric(metric)));
+        question.figure = question.figure.or(Some(super::named_metric::NamedMetric::from_metric(metric)));
         return changes_that_reach(&question, metric, *wanted, Some(bound), context);
     }
     let mut reply = Reply::new(ReplyKind::Improve);

@@ -10,7 +10,7 @@ use super::reply::ReplyKind;
 use super::subject::ParsedQuestion;
 use super::terms::{TERMS, terms};
 use super::words::Words;
-use super::{Refusal, Reply, figures};
+use super::{Refusal, Reply, named_metric};
 
 /// Answers with the definition of a word.
 pub(super) fn meaning(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -123,7 +123,7 @@ fn metrics(term: &str, words: &Words) -> Vec<&'static Metric> {
     let mut found: Vec<&'static Metric> = METRICS.iter().filter(label).collect();
     found.extend(metric::named(&term.replace(' ', "_")).filter(|metric| !found.contains(metric)));
     if found.is_empty()
-        && let Some(question) = figures::take(&mut words.clone()).filter(|_| words.all().len() > 1)
+        && let Some(question) = named_metric::take(&mut words.clone()).filter(|_| words.all().len() > 1)
     {
         found.push(question.metric(atlas_config::Mode::Inference));
         let training = question.metric(atlas_config::Mode::Training);

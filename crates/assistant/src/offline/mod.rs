@@ -7,7 +7,6 @@
 mod case;
 mod change;
 mod failures;
-mod figures;
 mod fitting;
 mod floor;
 mod idioms;
@@ -16,6 +15,7 @@ mod knowledge;
 mod left_over;
 mod meaning;
 mod mtbf;
+mod named_metric;
 mod phrasing;
 mod power;
 mod rank;

@@ -5,7 +5,7 @@ use atlas_core::sort;
 use atlas_plan::knob::{Knob, KnobValues as _};
 
 use super::words::{Words, count};
-use super::{change, figures, idioms, left_over, mtbf, power, rephrased, topic, words};
+use super::{change, idioms, left_over, mtbf, named_metric, power, rephrased, topic, words};
 use crate::{Known, Objective};
 
 /// Names of prompt and output lengths.
@@ -178,7 +178,7 @@ pub(super) fn rewrite_settings(words: &mut Words) {
         let knob = if value < longest { Knob::Prompt } else { Knob::TrainTokens };
         Some(vec![format!("{}={value}", knob.name())])
     });
-    figures::name_bounded(words);
+    named_metric::name_bounded(words);
     bounds(words);
 }
 
@@ -192,7 +192,7 @@ fn bounds(words: &mut Words) {
     for relation in RELATIONS {
         words.rewrite_triples(|first, bound, figure| {
             let quantity = bound.starts_with(|c: char| c.is_ascii_digit() || c == '$');
-            let named = first == relation && quantity && figures::of_word(figure).is_some();
+            let named = first == relation && quantity && named_metric::of_word(figure).is_some();
             let sign = if relation == "at" { "<=" } else { relation };
             named.then(|| vec![figure.to_owned(), sign.to_owned(), bound.to_owned()])
         });
@@ -211,7 +211,7 @@ pub(super) fn nodes(words: &mut Words, per_node: u32) {
 /// Corrects misspelled words, and returns notes about the corrections.
 pub(super) fn correct_spelling(words: &mut Words, known: &Known) -> Vec<String> {
     let vocabulary: Vec<&str> = topic::vocabulary()
-        .chain(figures::vocabulary())
+        .chain(named_metric::vocabulary())
         .chain(change::vocabulary())
         .chain(left_over::vocabulary())
         .chain(words::vocabulary())
@@ -231,7 +231,7 @@ pub(super) fn correct_spelling(words: &mut Words, known: &Known) -> Vec<String> 
             || known.names_workload(word)
             || known.names_model(&[], word, None)
             || Knob::find(word).is_some()
-            || figures::of_word(word).is_some()
+            || named_metric::of_word(word).is_some()
             || Software::parse(word).is_ok()
             || Knob::Precision.parse(word, &[]).is_ok()
     };

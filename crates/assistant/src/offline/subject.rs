@@ -8,9 +8,9 @@ use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 
 use super::case::{Case, Context};
 use super::change::{self, ScaledQuantity};
-use super::figures::{self, NamedFigure as Figure};
 use super::left_over::subject;
 use super::mtbf::{self, Failures};
+use super::named_metric::{self, NamedMetric};
 use super::phrasing;
 use super::terms::{is_term, terms};
 use super::topic::{self, Topic};
@@ -23,7 +23,7 @@ use crate::{Hardware, Intent, Known, KnownWorkload, ParseError, Question, parse}
 pub(super) struct ParsedQuestion {
     pub(super) topic: Topic,
     /// Metric named in the question.
-    pub(super) figure: Option<Figure>,
+    pub(super) figure: Option<NamedMetric>,
     /// Quantity changed by a factor.
     pub(super) scaled: Option<ScaledQuantity>,
     /// Workload, hardware, settings and constraints.
@@ -133,15 +133,15 @@ impl ParsedQuestion {
             question.scaled = change::take(&mut words);
             drop_current_setting(&mut words, context);
         } else if !matches!(topic, Topic::Rank | Topic::Fit | Topic::Count | Topic::Memory) {
-            question.figure = figures::take(&mut words);
+            question.figure = named_metric::take(&mut words);
             // "How much does training cost": further names of metrics add nothing.
-            while topic == Topic::Value && question.figure.is_some() && figures::take(&mut words).is_some() {}
+            while topic == Topic::Value && question.figure.is_some() && named_metric::take(&mut words).is_some() {}
         }
         if topic == Topic::Origin && question.figure.is_none() {
             return Err(Refusal::Unknown { reason: "the origin of which metric?".to_owned() });
         }
         // The number of sequences that fit is limited by memory, not by the bottleneck of the speed.
-        let room = |figure: Figure| figure.metric(Mode::Inference).id == MetricId::MaxConcurrency;
+        let room = |figure: NamedMetric| figure.metric(Mode::Inference).id == MetricId::MaxConcurrency;
         if topic == Topic::Limits && question.figure.is_some_and(room) {
             question.topic = Topic::Memory;
         }
@@ -166,7 +166,7 @@ impl ParsedQuestion {
             Ok(subject) if subject.intent() == Intent::Set => Ok(question(Topic::WhatIf, None, subject, words)),
             Ok(subject) if subject.intent() == Intent::Jump => Ok(question(Topic::Value, None, subject, words)),
             parsed => {
-                let figure = figures::take(&mut words);
+                let figure = named_metric::take(&mut words);
                 match (figure, subject(words.clone(), &known, Topic::Value)) {
                     (Some(figure), Ok(subject)) => Ok(question(Topic::Value, Some(figure), subject, words)),
                     (_, Err(refusal)) => Err(refusal),
@@ -246,7 +246,7 @@ impl ParsedQuestion {
         if !self.subject.model.is_empty() {
             return self.workload_of_named_model(context, reply);
         }
-        let only = self.figure.and_then(Figure::mode);
+        let only = self.figure.and_then(NamedMetric::mode);
         let Some(mode) = self.subject.mode.or(only) else { return Ok(context.workload.to_string()) };
         let all = &self.known.workloads;
         let of_mode = |workload: &&KnownWorkload| workload.mode == mode;
@@ -276,7 +276,7 @@ impl ParsedQuestion {
     /// Workload of the model named in the question, in the question's mode, else in the context's mode.
     fn workload_of_named_model(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
         let (words, known) = (&self.subject.model, &self.known);
-        let named = self.subject.mode.or(self.figure.and_then(Figure::mode));
+        let named = self.subject.mode.or(self.figure.and_then(NamedMetric::mode));
         let here = context.library.workload(&context.workload).ok();
         let mode = named.or(here.map(|workload| workload.shape.mode));
         let whole = words.iter().any(|word| known.workloads.iter().any(|workload| workload.name == **word));

@@ -2,7 +2,7 @@
 
 use atlas_plan::knob::Knob;
 
-use super::figures;
+use super::named_metric;
 use super::words::Words;
 
 /// Terms that are neither metrics nor knobs, with their definitions.
@@ -50,7 +50,7 @@ pub(super) const TERMS: [(&str, &str); 33] = [
 
 /// Whether a word is a term, a metric or a knob.
 pub(super) fn is_term(word: &str) -> bool {
-    TERMS.iter().any(|(term, _)| *term == word) || figures::of_word(word).is_some() || Knob::find(word).is_some()
+    TERMS.iter().any(|(term, _)| *term == word) || named_metric::of_word(word).is_some() || Knob::find(word).is_some()
 }
 
 /// The terms in a question that names several.

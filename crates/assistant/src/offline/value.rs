@@ -10,8 +10,8 @@ use atlas_plan::knob::Knob;
 use atlas_plan::search::break_even::break_even_utilization;
 
 use super::case::{Case, Context};
-use super::figures::NamedFigure;
 use super::fitting::headline;
+use super::named_metric::NamedMetric;
 use super::reply::ReplyKind;
 use super::subject::ParsedQuestion;
 use super::{Refusal, Reply};
@@ -28,7 +28,7 @@ pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<
         state_volume(&mut reply, &case, tokens);
     }
     // The duration of a number of tokens is not the latency of a request.
-    let latency = |figure: NamedFigure| figure.metric(case.mode()).id == MetricId::P99Ms;
+    let latency = |figure: NamedMetric| figure.metric(case.mode()).id == MetricId::P99Ms;
     let answered = volume.is_some() && question.figure.is_some_and(latency);
     if question.figure.is_some() && !answered {
         let metric = question.metric(&case, MetricId::TokensPerSec)?;

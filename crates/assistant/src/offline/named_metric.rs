@@ -99,14 +99,14 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
 
 /// A metric named in a question. Which metric it is depends on whether the workload is training or serving.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct NamedFigure {
+pub(super) struct NamedMetric {
     training: &'static Metric,
     serving: &'static Metric,
 }
 
-impl NamedFigure {
-    pub(super) fn from_metric(metric: &'static Metric) -> NamedFigure {
-        NamedFigure { training: metric, serving: metric }
+impl NamedMetric {
+    pub(super) fn from_metric(metric: &'static Metric) -> NamedMetric {
+        NamedMetric { training: metric, serving: metric }
     }
 
     pub(super) fn metric(self, mode: Mode) -> &'static Metric {
@@ -138,15 +138,15 @@ impl NamedFigure {
 }
 
 /// Takes the first named metric from a question. A metric followed by a bound is a constraint and is not taken.
-pub(super) fn take(words: &mut Words) -> Option<NamedFigure> {
+pub(super) fn take(words: &mut Words) -> Option<NamedMetric> {
     for (phrase, training, serving) in PHRASES {
         if words.has(phrase) && !has_bound(words, phrase) && words.take(phrase) {
-            return Some(NamedFigure { training: training.metric(), serving: serving.metric() });
+            return Some(NamedMetric { training: training.metric(), serving: serving.metric() });
         }
     }
     let found = words.all().iter().find_map(|word| Some((word.clone(), of_word(word)?)));
     let (word, metric) = found?;
-    (!has_bound(words, &word) && words.take(&word)).then_some(NamedFigure::from_metric(metric))
+    (!has_bound(words, &word) && words.take(&word)).then_some(NamedMetric::from_metric(metric))
 }
 
 /// Metric of a single word: its name, or its label in the TUI.
