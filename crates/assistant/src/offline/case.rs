@@ -9,7 +9,7 @@ use atlas_plan::estimate::{Estimate, Metric, Scale, standing};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
-use super::reply::{About, Figure};
+use super::reply::{About, ReportedMetric};
 use super::{Refusal, Reply};
 use crate::{Known, KnownTarget, KnownWorkload};
 
@@ -140,9 +140,9 @@ impl<'a> Case<'a> {
     }
 
     /// Adds a metric to an answer.
-    pub(crate) fn figure(&self, reply: &mut Reply, metric: &Metric) {
+    pub(crate) fn add_metric(&self, reply: &mut Reply, metric: &Metric) {
         let Some(value) = self.value(metric) else { return };
-        let figure = Figure {
+        let figure = ReportedMetric {
             metric: metric.id,
             value: value.is_finite().then_some(value),
             shown: metric.show(value),

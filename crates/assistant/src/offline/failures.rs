@@ -75,7 +75,7 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
         time(input.young_interval()),
         time(input.daly_interval())
     ));
-    case.figure(&mut reply, atlas_plan::estimate::MetricId::TokensPerSec.metric());
+    case.add_metric(&mut reply, atlas_plan::estimate::MetricId::TokensPerSec.metric());
     let lines: Vec<String> = found.notes.iter().map(|note| format!("- {note}")).collect();
     if !lines.is_empty() {
         reply.answer.push(Block::Lines(lines.join("\n")));

@@ -41,7 +41,7 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
     };
     let memory = detail.memory;
     let (needs, has) = (memory.upper / BYTES_PER_GB, memory.capacity / BYTES_PER_GB);
-    case.figure(&mut reply, MetricId::MemoryFill.metric());
+    case.add_metric(&mut reply, MetricId::MemoryFill.metric());
     reply.command(&["advise"], case.command_flags());
     let Some(found) = fit::fit(&case.scenario, &case.parts, &case.estimate) else {
         reply.push_text(format!(
@@ -65,7 +65,7 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
     let mut rows = Vec::new();
     for fix in found.fixes.iter().take(MAX_FIXES) {
         let changed = case.with(&fix.changes)?;
-        changed.figure(&mut reply, throughput);
+        changed.add_metric(&mut reply, throughput);
         rows.push(vec![fix.text.clone(), changed.format_metric(throughput)]);
         if reply.suggestion.is_none() {
             suggest(&mut reply, &changed, &fix.text);
@@ -91,7 +91,7 @@ fn state_kv_capacity(reply: &mut Reply, case: &Case<'_>) {
         "The KV cache of a replica holds up to {}. Each replica receives {each:.0} concurrent requests; {waits}.",
         case.format_metric(metric)
     ));
-    case.figure(reply, metric);
+    case.add_metric(reply, metric);
 }
 
 /// Answers whether any layout fits on `most` of a node's accelerators.
@@ -112,7 +112,7 @@ fn fits_on_part_of_node(
         Some(fits) => {
             let used = fits.format_metric(MetricId::Accelerators.metric());
             reply.push_text(format!("It fits on {used} of the accelerators of {name}: {}.", found.layout));
-            fits.figure(&mut reply, MetricId::Accelerators.metric());
+            fits.add_metric(&mut reply, MetricId::Accelerators.metric());
             found.state_limitations(&mut reply);
             headline(&mut reply, fits);
             suggest(&mut reply, fits, &found.layout);
@@ -156,7 +156,7 @@ pub(super) fn largest_model(question: &ParsedQuestion, context: &Context<'_>, ga
     let fill = MetricId::MemoryFill.metric();
     let mut rows = Vec::new();
     for (parameters, other) in &found {
-        other.figure(&mut reply, fill);
+        other.add_metric(&mut reply, fill);
         let model = other.parts.workload.model.as_deref().unwrap_or_default().to_owned();
         rows.push(vec![model, units::si(*parameters), other.format_metric(fill)]);
     }
@@ -197,7 +197,7 @@ pub(super) fn smallest_node_count(
         Err(Unreachable { condition, reason }) => {
             let name = &case.parts.target.name;
             reply.push_text(format!("No layout meets {condition} on up to {MAX_NODES:.0} nodes of {name}: {reason}."));
-            case.figure(&mut reply, MetricId::Accelerators.metric());
+            case.add_metric(&mut reply, MetricId::Accelerators.metric());
             bounds(&mut reply, &case, &conditions);
             reply.command(&["run"], case.command_flags());
             return Ok(reply);
@@ -255,7 +255,7 @@ pub(super) fn smallest_node_count(
         let why = if conditions.is_empty() { "fits" } else { "meets the constraints" };
         reply.push_text(format!("On {fails:.0} {plural} no layout {why}."));
     }
-    fits.figure(&mut reply, MetricId::Accelerators.metric());
+    fits.add_metric(&mut reply, MetricId::Accelerators.metric());
     found.state_limitations(&mut reply);
     bounds(&mut reply, fits, &conditions);
     headline(&mut reply, fits);
@@ -285,7 +285,7 @@ fn bounds(reply: &mut Reply, case: &Case<'_>, conditions: &[Condition]) {
         if let Condition::Metric(metric, relation, _) = condition
             && *relation != Relation::Different
         {
-            case.figure(reply, metric);
+            case.add_metric(reply, metric);
         }
     }
 }
@@ -296,7 +296,7 @@ pub(super) fn headline(reply: &mut Reply, case: &Case<'_>) {
     let metrics: Vec<&'static Metric> = case.headlines().collect();
     for metric in metrics {
         if case.value(metric).is_some() {
-            case.figure(reply, metric);
+            case.add_metric(reply, metric);
             rows.push(vec![
                 metric.label.to_owned(),
                 case.format_metric(metric),

@@ -29,7 +29,7 @@ pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Resul
         return changes_that_reach(question, metric, times * now, None, context);
     }
     reply.push_text(format!("{} is {} now.", metric.label, case.format_metric(metric)));
-    case.figure(&mut reply, metric);
+    case.add_metric(&mut reply, metric);
     improvements(&mut reply, &case, metric);
     reply.command(&["explain", metric.name], case.command_flags());
     Ok(reply)
@@ -48,7 +48,7 @@ fn changes_that_reach(
     if !metric.applies_to(&case.scenario) {
         return Err(Refusal::Nothing(metric.inapplicable(&case.scenario)));
     }
-    case.figure(&mut reply, metric);
+    case.add_metric(&mut reply, metric);
     if let Some(bound) = bound
         && case.trouble().is_none()
         && bound.holds(&case.estimate, &case.scenario)
@@ -73,7 +73,7 @@ fn changes_that_reach(
                     format_setting(knob, setting)
                 );
                 rows.push(vec![text.clone(), metric.show(way.value)]);
-                changed.figure(&mut reply, metric);
+                changed.add_metric(&mut reply, metric);
                 reached.push((changed, text));
             }
             (lever, _) => {
@@ -102,7 +102,7 @@ pub(super) fn sensitivity(question: &ParsedQuestion, context: &Context<'_>) -> R
     let mut reply = Reply::new(ReplyKind::Sensitivity);
     let case = question.case(context, &mut reply)?;
     let metric = question.metric(&case, MetricId::TokensPerSec)?;
-    case.figure(&mut reply, metric);
+    case.add_metric(&mut reply, metric);
     let tornado = search::sensitivity(&analytical_scenario(&case.scenario), &case.parts, metric)
         .ok_or_else(|| Refusal::Nothing(metric.inapplicable(&case.scenario)))?;
     reply.push_text(format!(

@@ -97,7 +97,7 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
         _ => case,
     };
     for metric in metrics.iter().filter(|metric| case.value(metric).is_some()) {
-        case.figure(reply, metric);
+        case.add_metric(reply, metric);
         reply.push_text(format!("{} of {}: {}.", metric.label, case.about().line(), case.format_metric(metric)));
         reply.command(&["explain", metric.name], case.command_flags());
     }

@@ -33,7 +33,7 @@ mod words;
 pub(crate) use case::Case;
 pub use case::Context;
 pub(crate) use rank::{best, where_flags};
-pub use reply::{About, Block, Figure, Reply, ReplyKind, Suggestion};
+pub use reply::{About, Block, Reply, ReplyKind, ReportedMetric, Suggestion};
 
 use atlas_plan::search::Gauge;
 

@@ -264,7 +264,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     }
     let mut rows = Vec::new();
     for (case, layout) in entries.iter().take(MAX_ROWS) {
-        case.figure(&mut reply, metric);
+        case.add_metric(&mut reply, metric);
         let interval = case.interval(metric).unwrap_or_default();
         let mut row = vec![case.parts.target.name.to_string(), case.format_metric(metric), interval, layout.clone()];
         row.extend(by_price.then(|| price(case).to_owned()));
@@ -330,7 +330,7 @@ pub(super) fn compare(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     let mut rows = Vec::new();
     for metric in metrics {
         for case in &cases {
-            case.figure(&mut reply, metric);
+            case.add_metric(&mut reply, metric);
         }
         rows.push(
             std::iter::once(metric.label.to_owned())

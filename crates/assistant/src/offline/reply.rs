@@ -73,7 +73,7 @@ impl About {
 
 /// A computed metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Figure {
+pub struct ReportedMetric {
     /// The metric.
     pub metric: MetricId,
     /// The value; `None` if it is not finite.
@@ -210,7 +210,7 @@ pub struct Reply {
     /// Content.
     pub answer: Vec<Block>,
     /// All computed metrics.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ReportedMetric>,
     /// Proposed change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<Suggestion>,

@@ -37,7 +37,7 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
             case.format_metric(room),
             case.scenario.get(Knob::Dp)
         ));
-        case.figure(&mut reply, room);
+        case.add_metric(&mut reply, room);
         headline(&mut reply, &case);
         reply.command(&["explain", room.name], case.command_flags());
         return Ok(reply);
@@ -60,7 +60,7 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
         "{concurrency:.0}{more} concurrent requests meet {bounds} on {} with the current layout.",
         found.parts.target.name
     ));
-    case.figure(&mut reply, room);
+    case.add_metric(&mut reply, room);
     headline(&mut reply, &found);
     suggest(&mut reply, &found, &format!("concurrency {concurrency:.0}"));
     reply.command(&["run"], found.command_flags());
@@ -92,7 +92,7 @@ pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     if let Some(trouble) = longer.trouble().filter(|_| !more) {
         reply.push_text(format!("Longer ones cannot run: {trouble}."));
     }
-    found.figure(&mut reply, MetricId::MemoryFill.metric());
+    found.add_metric(&mut reply, MetricId::MemoryFill.metric());
     headline(&mut reply, &found);
     suggest(&mut reply, &found, &format!("prompt {tokens:.0}"));
     reply.command(&["run"], found.command_flags());

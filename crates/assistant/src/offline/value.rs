@@ -34,7 +34,7 @@ pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<
         let metric = question.metric(&case, MetricId::TokensPerSec)?;
         let interval = case.interval(metric).map(|ends| format!(", 90 % interval {ends}")).unwrap_or_default();
         reply.push_text(format!("{}: {}{interval} ({}).", metric.label, case.format_metric(metric), metric.help));
-        case.figure(&mut reply, metric);
+        case.add_metric(&mut reply, metric);
         reply.command(&["explain", metric.name], case.command_flags());
         if metric.id == MetricId::RequestsPerSec
             && let Some(rate) = case.value(metric)
@@ -54,8 +54,8 @@ pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<
         }
         if metric.id == MetricId::BreakEvenMonths {
             let (rent, own) = (MetricId::UsdPerHour.metric(), MetricId::UsdPerHourOwned.metric());
-            case.figure(&mut reply, rent);
-            case.figure(&mut reply, own);
+            case.add_metric(&mut reply, rent);
+            case.add_metric(&mut reply, own);
             reply.push_text(format!(
                 "Per hour, renting costs {} and owning {}.",
                 case.format_metric(rent),
@@ -85,12 +85,12 @@ fn state_volume(reply: &mut Reply, case: &Case<'_>, tokens: f64) {
             units::duration(tokens / per_second),
             case.format_metric(rate)
         ));
-        case.figure(reply, rate);
+        case.add_metric(reply, rate);
         reply.command(&["explain", rate.name], case.command_flags());
     }
     if let Some(usd) = case.value(price) {
         reply.push_text(format!("They cost ${:.2} at {} per million.", usd * tokens / 1e6, case.format_metric(price)));
-        case.figure(reply, price);
+        case.add_metric(reply, price);
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn trust(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     let headlines: Vec<_> = case.headlines().collect();
     for metric in named.into_iter().chain(headlines.into_iter().filter(|metric| Some(*metric) != named)) {
         let Some(interval) = case.interval(metric) else { continue };
-        case.figure(&mut reply, metric);
+        case.add_metric(&mut reply, metric);
         rows.push(vec![metric.label.to_owned(), case.format_metric(metric), interval]);
     }
     if rows.is_empty() {
@@ -136,7 +136,7 @@ pub(super) fn origin(question: &ParsedQuestion, context: &Context<'_>) -> Result
     let mut reply = Reply::new(ReplyKind::Origin);
     let case = question.case(context, &mut reply)?;
     let metric = question.metric(&case, MetricId::UsdPerHour)?;
-    case.figure(&mut reply, metric);
+    case.add_metric(&mut reply, metric);
     reply.push_text(format!("{} is {}. Its inputs:", metric.label, case.format_metric(metric)));
     let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric)
         .ok_or_else(|| Refusal::Nothing(metric.inapplicable(&case.scenario)))?;

@@ -131,8 +131,8 @@ fn push_changed_metrics(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) 
             same.push(metric.label);
             continue;
         }
-        before.figure(reply, metric);
-        after.figure(reply, metric);
+        before.add_metric(reply, metric);
+        after.add_metric(reply, metric);
         let change = match (old, new) {
             (Some(old), Some(new)) => units::relative(old, new),
             _ => String::new(),
@@ -144,7 +144,7 @@ fn push_changed_metrics(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) 
     }
     if rows.is_empty() {
         reply.push_text("No metric changes: the scenario already has this value, or no metric shown depends on it.");
-        before.headlines().for_each(|metric| before.figure(reply, metric));
+        before.headlines().for_each(|metric| before.add_metric(reply, metric));
     }
     reply.table(["", "now", "then", "change"], rows);
     if !same.is_empty() {

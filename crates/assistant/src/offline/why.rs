@@ -29,7 +29,7 @@ pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Re
     let metric = question.metric(&case, MetricId::TokensPerSec)?;
     let interval = case.interval(metric).map(|ends| format!(" (90 % interval {ends})")).unwrap_or_default();
     reply.push_text(format!("{} is {}{interval}: {}.", metric.label, case.format_metric(metric), metric.help));
-    case.figure(&mut reply, metric);
+    case.add_metric(&mut reply, metric);
     let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric);
     let equation = tree.as_ref().and_then(|tree| tree.in_symbols().zip(tree.in_numbers()));
     if let Some((symbols, numbers)) = equation {
@@ -49,7 +49,7 @@ pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Re
     }
     if metric.section == Section::Cost {
         for metric in [MetricId::UsdPerHour, MetricId::TokensPerSec].map(MetricId::metric) {
-            case.figure(&mut reply, metric);
+            case.add_metric(&mut reply, metric);
             reply.push_text(format!("{}: {}.", metric.label, case.format_metric(metric)));
         }
     }
@@ -66,7 +66,7 @@ pub(super) fn limits(question: &ParsedQuestion, context: &Context<'_>) -> Result
     let mut reply = Reply::new(ReplyKind::Limits);
     let case = question.case(context, &mut reply)?;
     let metric = question.metric(&case, MetricId::TokensPerSec)?;
-    case.figure(&mut reply, metric);
+    case.add_metric(&mut reply, metric);
     let Some(detail) = case.estimate.detail else {
         return Err(Refusal::Nothing(format!(
             "the {} engine does not report what limits a scenario",
@@ -112,7 +112,7 @@ pub(super) fn breakdown(question: &ParsedQuestion, context: &Context<'_>) -> Res
     };
     let metric = id.metric();
     if metric.applies_to(&case.scenario) {
-        case.figure(&mut reply, metric);
+        case.add_metric(&mut reply, metric);
         reply.command(&["explain", metric.name], case.command_flags());
     }
     reply.command(&["run"], case.command_flags());
@@ -210,7 +210,7 @@ pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static 
     let rows = tried.iter().filter_map(row).collect();
     reply.table(["what improves it", metric.label, "change"], rows);
     for one in &tried {
-        one.case.figure(reply, metric);
+        one.case.add_metric(reply, metric);
     }
     if let Some(first) = tried.first() {
         suggest(reply, &first.case, &first.text);

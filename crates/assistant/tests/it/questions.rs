@@ -1,7 +1,7 @@
 //! Realistic questions: each gets the right kind of answer, all values are those of the engine, and what is not
 //! understood is rejected.
 
-use atlas_assistant::offline::{About, Context, Figure, Refusal, Reply, answer};
+use atlas_assistant::offline::{About, Context, Refusal, Reply, ReportedMetric, answer};
 use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_plan::engine;
@@ -34,7 +34,7 @@ fn ask(library: &Library, question: &str, target: &str, workload: &str) -> Resul
 }
 
 /// Value of the metric as the engine computes it from target, workload and settings.
-fn computed(library: &Library, figure: &Figure) -> Option<f64> {
+fn computed(library: &Library, figure: &ReportedMetric) -> Option<f64> {
     let About { target, workload, set } = &figure.about;
     let parts = Parts::find(library, target, workload).unwrap();
     let setting = |text: &String| {
