@@ -57,7 +57,7 @@ pub enum Place {
     /// A knob.
     Knob(Knob),
     /// A metric of the results.
-    Figure(&'static Metric),
+    Metric(&'static Metric),
 }
 
 /// The palette: the typed text, and the matching commands, best first.

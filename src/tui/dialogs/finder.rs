@@ -20,7 +20,7 @@ impl Place {
         match self {
             Place::Target(name) | Place::Workload(name) => name,
             Place::Knob(knob) => knob.name(),
-            Place::Figure(metric) => metric.label,
+            Place::Metric(metric) => metric.label,
         }
     }
 
@@ -31,7 +31,7 @@ impl Place {
             Place::Target(_) => "target",
             Place::Workload(_) => "workload",
             Place::Knob(_) => "knob",
-            Place::Figure(_) => "figure",
+            Place::Metric(_) => "figure",
         }
     }
 }
@@ -93,7 +93,7 @@ pub(in crate::tui) fn go(app: &mut App, place: &Place) {
             app.back.clear();
             app.knob = *knob;
         }
-        Some(Place::Figure(metric)) => {
+        Some(Place::Metric(metric)) => {
             app.figure = metric;
             app.headline = None;
             if app.view != View::Compare {
@@ -117,7 +117,7 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
         .iter()
         .map(|workload| (Place::Workload(Arc::clone(&workload.name)), workload.model.clone().unwrap_or_default()));
     let knobs = KNOBS.iter().map(|spec| (Place::Knob(spec.knob), spec.aliases.join(" ")));
-    let figures = app.answer.metrics().map(|metric| (Place::Figure(metric), metric.name.to_owned()));
+    let figures = app.answer.metrics().map(|metric| (Place::Metric(metric), metric.name.to_owned()));
     let all = targets.chain(workloads).chain(knobs).chain(figures);
     if typed.is_empty() {
         return all.map(|(place, _)| place).collect();

@@ -25,7 +25,7 @@ struct Row<'a> {
 /// Draws the targets.
 pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let sorted_by = match app.tables.sort(Table::Targets) {
-        Sort::Figure(metric) => Some(metric),
+        Sort::Metric(metric) => Some(metric),
         _ => None,
     };
     let seen = visible_rows(app, Pane::Targets, area);

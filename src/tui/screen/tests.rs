@@ -42,7 +42,7 @@ fn diff_view_metrics_keep_all_digits_at_every_size() {
             let text = hands.text();
             let mut seen = 0;
             for row in &rows {
-                let Row::Figure(metric, before, Some(after)) = row else { continue };
+                let Row::Metric(metric, before, Some(after)) = row else { continue };
                 // The label itself, not another label that begins with it.
                 let valued = |line: &str| {
                     let rest = line.trim_start_matches(['│', '|', ' ']).strip_prefix(metric.label).map(str::trim_start);

@@ -153,7 +153,7 @@ fn sort_name(sort: Sort) -> Option<&'static str> {
         Sort::Kind => Some("kind"),
         Sort::Value => Some("value"),
         Sort::Change => Some("change"),
-        Sort::Figure(metric) => Some(metric.name),
+        Sort::Metric(metric) => Some(metric.name),
         // Columns of the schedule are not saved.
         Sort::Column { .. } => None,
     }
@@ -165,7 +165,7 @@ fn sort_named(name: &str) -> Option<Sort> {
         "kind" => Some(Sort::Kind),
         "value" => Some(Sort::Value),
         "change" => Some(Sort::Change),
-        other => Metric::named(other).map(Sort::Figure),
+        other => Metric::named(other).map(Sort::Metric),
     }
 }
 

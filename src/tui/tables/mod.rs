@@ -85,7 +85,7 @@ pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(table) = focused_table(app) else { return };
     let now = app.tables.sort(table);
     let next = match (table, now) {
-        (Table::Targets, Sort::Kind) => app.selected_metric().map_or(Sort::Natural, Sort::Figure),
+        (Table::Targets, Sort::Kind) => app.selected_metric().map_or(Sort::Natural, Sort::Metric),
         _ => {
             let all = table.sorts();
             let at = all.iter().position(|sort| *sort == now);
@@ -117,7 +117,7 @@ fn describe_sort(table: Table, sort: Sort) -> String {
         (_, Sort::Value) => "by value, largest first".to_owned(),
         (Table::Knobs, Sort::Change) => "changed first".to_owned(),
         (_, Sort::Change) => "by change, largest first".to_owned(),
-        (_, Sort::Figure(metric)) => format!("by {}, best first", metric.label),
+        (_, Sort::Metric(metric)) => format!("by {}, best first", metric.label),
         (_, Sort::Column { title, ascending: false }) => format!("by {title}, largest first"),
         (_, Sort::Column { title, ascending: true }) => format!("by {title}, smallest first"),
     }
@@ -157,7 +157,7 @@ fn knobs(app: &App) -> Option<Vec<Knob>> {
                 a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
             });
         }
-        Sort::Natural | Sort::Kind | Sort::Figure(_) | Sort::Column { .. } => return None,
+        Sort::Natural | Sort::Kind | Sort::Metric(_) | Sort::Column { .. } => return None,
     }
     Some(all.into_iter().map(|spec| spec.knob).collect())
 }
@@ -172,7 +172,7 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
     let all = app.library.targets();
     let conditional = filter.is_some_and(|filter| !filter.conditions.is_empty());
     let answers: Vec<Answer> = match sort {
-        Sort::Figure(_) => all.iter().map(|target| answer_on_target(app, target)).collect(),
+        Sort::Metric(_) => all.iter().map(|target| answer_on_target(app, target)).collect(),
         _ if conditional => all.iter().map(|target| answer_on_target(app, target)).collect(),
         _ => Vec::new(),
     };
@@ -196,7 +196,7 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
         Sort::Natural | Sort::Value | Sort::Change | Sort::Column { .. } => {}
         Sort::Name => sort::by_key(&mut rows, |i| all.get(*i).map(|target| target.name.to_lowercase())),
         Sort::Kind => sort::by(&mut rows, |a, b| devices(b).total_cmp(&devices(a))),
-        Sort::Figure(metric) => {
+        Sort::Metric(metric) => {
             let key = |i: &usize| answers.get(*i).map_or((true, f64::INFINITY), |answer| rank(metric, answer));
             sort::by(&mut rows, |a, b| {
                 let (a, b) = (key(a), key(b));

@@ -65,7 +65,7 @@ pub enum Sort {
     /// Changed knobs first; metrics by relative change, largest first.
     Change,
     /// Targets by a metric of the workload, best first.
-    Figure(&'static Metric),
+    Metric(&'static Metric),
     /// Phases by a column.
     Column {
         /// Its title.

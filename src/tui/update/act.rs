@@ -57,7 +57,7 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::Show(view) => show(app, view, effects),
         Action::Sort => tables::sort(app, effects),
         Action::Fold => results::fold_here(app),
-        Action::Figure(by) => results::move_to_metric(app, &Movement::By(by), 1),
+        Action::Metric(by) => results::move_to_metric(app, &Movement::By(by), 1),
         Action::Tab(by) => scenarios::step(app, by, effects),
         Action::TabAt(place) => scenarios::show(app, usize::from(place), effects),
         Action::DuplicateTab => scenarios::open(app, true, effects),

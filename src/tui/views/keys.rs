@@ -4,8 +4,8 @@ use crate::tui::input::keymap::{Action, Binding, bind};
 
 /// Keys that choose the metric.
 pub(super) static METRICS: [Binding; 2] = [
-    bind(&["."], Action::Figure(1), "next metric", Some("metric")),
-    bind(&[","], Action::Figure(-1), "previous metric", None),
+    bind(&["."], Action::Metric(1), "next metric", Some("metric")),
+    bind(&[","], Action::Metric(-1), "previous metric", None),
 ];
 
 /// Enter, in views of parts of a metric.

@@ -73,7 +73,7 @@ pub enum Action {
     /// Select the next or previous knob of the vertical axis.
     Against(i32),
     /// Select the next or previous metric.
-    Figure(i32),
+    Metric(i32),
     /// Search for the best knobs.
     Search,
     /// Go to the next or previous tab.

@@ -23,7 +23,7 @@ pub(in crate::tui) fn document(app: &App) -> Document {
             Row::Words(what, before, after) => {
                 rows.push(vec![Cell::text(what), Cell::text(before), Cell::text(after), Cell::default()]);
             }
-            Row::Figure(metric, before, after) => {
+            Row::Metric(metric, before, after) => {
                 let cell = |value: &Option<f64>| {
                     value.map_or_else(|| Cell::text("–"), |value| Cell::number(metric.show(value), value))
                 };

@@ -71,7 +71,7 @@ pub enum Row {
     /// A setting: its name, the other value, this value.
     Words(String, String, String),
     /// A metric: the other value, this value.
-    Figure(&'static Metric, Option<f64>, Option<f64>),
+    Metric(&'static Metric, Option<f64>, Option<f64>),
     /// A remark.
     Text(Role, String),
 }
@@ -124,7 +124,7 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
         if section.replace(name) != Some(name) {
             rows.push(Row::Heading(name));
         }
-        rows.push(Row::Figure(metric, before, after));
+        rows.push(Row::Metric(metric, before, after));
     }
     if rows.is_empty() {
         rows.push(Row::Text(Role::Dim, format!("Nothing differs from {label}.")));
@@ -146,7 +146,7 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
 fn metric_under_cursor(app: &App) -> Option<&'static Metric> {
     let all = rows_of(app).1;
     match selectable_rows(&all).get(app.view_row).and_then(|at| all.get(*at)) {
-        Some(Row::Figure(metric, ..)) => Some(metric),
+        Some(Row::Metric(metric, ..)) => Some(metric),
         _ => None,
     }
 }
@@ -154,7 +154,7 @@ fn metric_under_cursor(app: &App) -> Option<&'static Metric> {
 /// Whether a metric differs, so that there is one to explain.
 #[must_use]
 fn has_metrics(app: &App) -> bool {
-    rows_of(app).1.iter().any(|row| matches!(row, Row::Figure(..)))
+    rows_of(app).1.iter().any(|row| matches!(row, Row::Metric(..)))
 }
 
 /// Returns the row of a knob that differs or that applies to one side only.
@@ -172,7 +172,7 @@ fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
 
 /// Returns the indices of rows that can be selected: settings and metrics.
 fn selectable_rows(all: &[Row]) -> Vec<usize> {
-    let stands = |row: &Row| matches!(row, Row::Words(..) | Row::Figure(..));
+    let stands = |row: &Row| matches!(row, Row::Words(..) | Row::Metric(..));
     all.iter().enumerate().filter(|(_, row)| stands(row)).map(|(at, _)| at).collect()
 }
 
@@ -235,7 +235,7 @@ fn cells(answer: &Answer, canvas: &Canvas<'_>, row: &Row) -> Option<Cells> {
         Row::Words(what, before, after) => {
             Some(Cells { name: what.clone(), sides: [before.clone(), after.clone()], change: None })
         }
-        Row::Figure(metric, before, after) => Some(Cells {
+        Row::Metric(metric, before, after) => Some(Cells {
             name: metric.label.to_owned(),
             sides: [*before, *after].map(|value| format_value(answer, metric, value)),
             change: before
@@ -264,7 +264,7 @@ impl Columns {
         let (mut whole, mut fraction, mut unit, mut bare, mut longest) = (0, 0, 0, 0, 0);
         for (row, cells) in rows {
             for side in &cells.sides {
-                if !matches!(row, Row::Figure(..)) {
+                if !matches!(row, Row::Metric(..)) {
                     longest = longest.max(side.width().min(WORD));
                     continue;
                 }
@@ -371,7 +371,7 @@ fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                     false => canvas.right(second, y, side, &after, new),
                 }
             }
-            (Row::Figure(..), Cells { name, sides: [before, after], change }) => {
+            (Row::Metric(..), Cells { name, sides: [before, after], change }) => {
                 canvas.text(inner.x + 2, y, columns.name.saturating_sub(1), &name, text_style);
                 let (old, new) = (canvas.role(Role::Dim), canvas.role(Role::Value));
                 if columns.both {

@@ -34,8 +34,8 @@ pub(super) static SPEC: Spec = Spec {
     keys: &[
         Keys::Own(&points::KEYS),
         Keys::Own(&[
-            bind(&["."], Action::Figure(1), "next pair of metrics", Some("metrics")),
-            bind(&[","], Action::Figure(-1), "previous pair of metrics", None),
+            bind(&["."], Action::Metric(1), "next pair of metrics", Some("metrics")),
+            bind(&[","], Action::Metric(-1), "previous pair of metrics", None),
         ]),
     ],
     draw: view::frontier,
@@ -52,7 +52,7 @@ pub(super) static SPEC: Spec = Spec {
     update: |app, action, _| {
         match action {
             Action::Focus(by) => go(app, (by, 0)),
-            Action::Figure(by) => next_pair(app, by),
+            Action::Metric(by) => next_pair(app, by),
             _ => return false,
         }
         true

@@ -31,7 +31,7 @@ enum Row {
     Heading(&'static str),
     /// A folded group, and the number of its metrics.
     Folded(Section, usize),
-    Figure(&'static Metric),
+    Metric(&'static Metric),
     Blank,
     Text(Role, String),
 }
@@ -108,8 +108,8 @@ pub fn figure_rows(app: &App, width: u16) -> usize {
 pub fn rows_and_cursor(app: &App, width: u16) -> (usize, usize) {
     let here = app.selected_metric();
     let all = build(app, width);
-    let first = all.iter().position(|row| matches!(row, Row::Figure(_)));
-    let row = all.iter().position(|row| matches!(row, Row::Figure(metric) if Some(*metric) == here));
+    let first = all.iter().position(|row| matches!(row, Row::Metric(_)));
+    let row = all.iter().position(|row| matches!(row, Row::Metric(metric) if Some(*metric) == here));
     (all.len(), if row == first || app.headline().is_some() { 0 } else { row.unwrap_or_default() })
 }
 
@@ -125,19 +125,19 @@ pub enum Place {
     /// A line of the headline.
     Above(Headline),
     /// A metric.
-    Figure(&'static Metric),
+    Metric(&'static Metric),
     /// The heading of a folded group.
     Folded(Section),
 }
 
 /// Selects the item at a screen position inside the pane. Returns whether it was selected before.
 pub(super) fn click(app: &mut App, inner: Rect, (column, row): (u16, u16)) -> Option<bool> {
-    let here = app.selected_metric().map(Place::Figure);
+    let here = app.selected_metric().map(Place::Metric);
     let here = app.headline().map(Place::Above).or(here);
     let place = place_at(app, inner, column, row)?;
     match place {
         Place::Above(line) => app.headline = Some(line),
-        Place::Figure(figure) => {
+        Place::Metric(figure) => {
             app.headline = None;
             app.figure = figure;
         }
@@ -151,12 +151,12 @@ pub(super) fn click(app: &mut App, inner: Rect, (column, row): (u16, u16)) -> Op
 pub fn place_at(app: &App, inner: Rect, column: u16, row: u16) -> Option<Place> {
     match headline::at(app, inner, column, row) {
         Some((Some(above), _)) => return Some(Place::Above(above)),
-        Some((_, figure)) => return figure.map(Place::Figure),
+        Some((_, figure)) => return figure.map(Place::Metric),
         None => {}
     }
     let line = row.checked_sub(inner.y + headline_rows(app, inner))?;
     match build(app, inner.width).get(usize::from(line) + app.scroll[3])? {
-        Row::Figure(metric) => Some(Place::Figure(metric)),
+        Row::Metric(metric) => Some(Place::Metric(metric)),
         Row::Folded(section, _) => Some(Place::Folded(*section)),
         _ => None,
     }
@@ -212,7 +212,7 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
             heading = Some(name);
         }
         if !tiles.contains(&metric) {
-            rows.push(Row::Figure(metric));
+            rows.push(Row::Metric(metric));
         }
     }
     rows
@@ -281,7 +281,7 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 let style = canvas.role(*role);
                 canvas.text(at.x, at.y, at.width, text, style);
             }
-            Row::Figure(metric) => {
+            Row::Metric(metric) => {
                 figure::figure(app, canvas, at, &columns, metric);
                 if here == Some(*metric) {
                     let selection = canvas.role(Role::Selection);

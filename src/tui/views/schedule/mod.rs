@@ -74,7 +74,7 @@ struct Column {
 #[derive(Clone, Copy)]
 enum Shows {
     /// A metric with equations.
-    Figure(&'static Metric),
+    Metric(&'static Metric),
     /// A count that follows from the file or the layout, in this unit.
     Count(&'static str),
 }
@@ -84,7 +84,7 @@ const fn count(title: &'static str, width: u16, only: Option<Mode>, unit: &'stat
 }
 
 const fn figure(title: &'static str, width: u16, only: Option<Mode>, metric: &'static Metric, get: Get) -> Column {
-    Column { title, width, only, shows: Shows::Figure(metric), get }
+    Column { title, width, only, shows: Shows::Metric(metric), get }
 }
 
 type Get = fn(&Metrics) -> Option<f64>;
@@ -131,7 +131,7 @@ fn format_column(column: &Column, rows: &[(&str, &Metrics)]) -> FormattedColumn 
     };
     match column.shows {
         Shows::Count(unit) => FormattedColumn { unit: unit.to_owned(), values: show(&|count| format!("{count:.0}")) },
-        Shows::Figure(metric) => {
+        Shows::Metric(metric) => {
             let scale = Scale::of(metric, values().flatten());
             FormattedColumn { unit: scale.unit().to_owned(), values: show(&|value| scale.show(value)) }
         }
@@ -201,7 +201,7 @@ fn next_sort(app: &App) -> Sort {
 #[must_use]
 fn metric_here(app: &App) -> Option<&'static Metric> {
     match columns(&app.answer).get(app.column.checked_sub(1)?)?.shows {
-        Shows::Figure(metric) => Some(metric),
+        Shows::Metric(metric) => Some(metric),
         Shows::Count(_) => None,
     }
 }

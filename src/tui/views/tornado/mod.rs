@@ -54,7 +54,7 @@ pub(super) static SPEC: Spec = Spec {
     follow,
     hidden: |app, effects| app.queries.tornado.forget(effects),
     stop: |app, effects| app.queries.tornado.stop(effects),
-    works: |app, action| !matches!(action, Action::Accept | Action::Figure(_)) || view::rows(app) > 0,
+    works: |app, action| !matches!(action, Action::Accept | Action::Metric(_)) || view::rows(app) > 0,
     accept: open,
     ..Spec::DEFAULT
 };

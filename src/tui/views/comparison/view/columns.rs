@@ -59,7 +59,7 @@ pub(super) fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rec
                 let style = canvas.role(Role::Error);
                 canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, style);
             }
-            Row::Figure(metric) => {
+            Row::Metric(metric) => {
                 let style = canvas.role(if *metric == app.figure { Role::TitleFocused } else { Role::Text });
                 canvas.text(inner.x + 2, y, LABEL - 2, metric.label, style);
                 let (scale, dim) = (scale(&app.columns, metric), canvas.role(Role::Dim));

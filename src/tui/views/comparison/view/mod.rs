@@ -33,7 +33,7 @@ const MIN_BAR: u16 = 8;
 /// A row of the table of columns.
 enum Row {
     Heading(&'static str),
-    Figure(&'static Metric),
+    Metric(&'static Metric),
     Problem(String),
 }
 
@@ -121,7 +121,7 @@ fn build(app: &App, width: u16) -> Vec<Row> {
             rows.push(Row::Heading(name));
             section = Some(name);
         }
-        rows.push(Row::Figure(metric));
+        rows.push(Row::Metric(metric));
     }
     for (name, answer) in &app.columns {
         let complaint = match (&answer.outcome, answer.detail()) {
@@ -151,7 +151,7 @@ pub fn cursor_line(app: &App) -> usize {
         return app.column;
     }
     let all = build(app, layout::areas(app).body.width);
-    let here = |row: &Row| matches!(row, Row::Figure(metric) if *metric == app.figure);
+    let here = |row: &Row| matches!(row, Row::Metric(metric) if *metric == app.figure);
     let line = all.iter().position(here).unwrap_or_default();
     // The first metric is shown with its heading.
     if line == 1 { 0 } else { line }
@@ -178,7 +178,7 @@ pub fn metric_at(app: &App, x: u16, y: u16) -> Option<&'static Metric> {
     }
     let line = usize::from(y.checked_sub(body.y + 3)?) + app.view_scroll;
     match build(app, body.width).get(line).filter(|_| (body.x..body.x + 1 + LABEL).contains(&x))? {
-        Row::Figure(metric) => Some(metric),
+        Row::Metric(metric) => Some(metric),
         _ => None,
     }
 }
