@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::change::change;
-use super::figure::interval;
+use super::metric_row::interval;
 use atlas_config::Mode;
 use atlas_plan::estimate::{Detail, Metric, MetricId, Verdict};
 

@@ -2,12 +2,12 @@
 //! the baseline, in groups that can be folded.
 //!
 //! * `headline` – verdict, bottleneck and key metrics
-//! * `figure` – a metric as a row
+//! * `metric_row` – a metric as a row
 //! * `change` – formats changes, with colors
 
 mod change;
-mod figure;
 mod headline;
+mod metric_row;
 
 use ratatui::layout::Rect;
 
@@ -17,13 +17,13 @@ use crate::tui::input::movement::Movement;
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::work::query::Query;
 use atlas_plan::estimate::{Metric, Section};
-use figure::Columns;
+use metric_row::Columns;
 
 pub use change::change_text;
 pub(in crate::tui) use change::{change, change_style};
-pub(in crate::tui) use figure::split;
 pub(in crate::tui) use headline::summary;
 pub use headline::{about_headline, headline, refusal, tiles, verdict};
+pub(in crate::tui) use metric_row::split;
 
 /// A row of the list below the headline.
 #[derive(Debug, Clone, PartialEq)]
@@ -264,7 +264,7 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             Row::Heading(name) => {
                 canvas.text(at.x, at.y, at.width, name, heading);
                 if Some(index) == first {
-                    figure::headings(
+                    metric_row::headings(
                         canvas,
                         at,
                         &columns,
@@ -282,7 +282,7 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 canvas.text(at.x, at.y, at.width, text, style);
             }
             Row::Metric(metric) => {
-                figure::figure(app, canvas, at, &columns, metric);
+                metric_row::draw(app, canvas, at, &columns, metric);
                 if here == Some(*metric) {
                     let selection = canvas.role(Role::Selection);
                     canvas.tint(Rect::new(inner.x, at.y, inner.width, 1), selection);

@@ -85,7 +85,7 @@ fn short(whole: &str, fraction: &str, unit: &str) -> Option<String> {
 }
 
 /// Draws the row of a metric.
-pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, metric: &'static Metric) {
+pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, metric: &'static Metric) {
     let now = app.answer.value(metric);
     let shown = app.answer.format_metric(metric).unwrap_or_else(|| "–".to_owned());
     let role = match () {
