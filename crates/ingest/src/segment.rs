@@ -251,6 +251,8 @@ impl Segment {
             if outcome == Outcome::Recognized {
                 let ambient = recognizer.reports_device_state();
                 self.extend(index, number, ambient);
+                // Its observations are collected. Trigger words need not be in documents, so none is searched for.
+                (self.last_recognizer, self.last_trigger, self.last_in_table) = (index, None, false);
             }
             return outcome;
         }

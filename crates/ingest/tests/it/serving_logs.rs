@@ -80,7 +80,7 @@ fn draft_tokens_are_not_generated_tokens_and_other_ranks_are_copies() {
 }
 
 #[test]
-fn statistics_of_trtllm_serve_are_read_line_by_line_and_as_a_list() {
+fn statistics_of_trtllm_serve_are_read_line_by_line_as_a_list_and_while_the_log_grows() {
     let entry = |iter: u32, milliseconds: f64| {
         json!({"gpuMemUsage": 76_665_782_272_u64, "iter": iter, "iterLatencyMS": milliseconds, "numActiveRequests": 4,
             "numQueuedRequests": 2, "kvCacheStats": {"maxNumBlocks": 100, "usedNumBlocks": 25, "tokensPerBlock": 32},
@@ -88,6 +88,8 @@ fn statistics_of_trtllm_serve_are_read_line_by_line_and_as_a_list() {
     };
     let lines = format!("{}\n{}\n", entry(154, 8.0), entry(155, 10.0));
     let list = json!([entry(154, 8.0), entry(155, 10.0)]).to_string();
+    let (seen, _) = followed(&lines, 7);
+    assert_eq!(seen.iter().map(|server| server.running).collect::<Vec<_>>(), [Some(4.0); 2]);
     for text in [lines, list] {
         let ingested = read("metrics.json", text.as_bytes());
         let facts = &reading(&ingested, "trtllm-iterations-json").facts;
