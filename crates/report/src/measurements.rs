@@ -219,7 +219,7 @@ pub fn formats() -> String {
             "training",
             "Megatron-LM (old and new), Megatron-DeepSpeed, Megatron-Bridge, MindSpeed, GPT-NeoX, Primus, NeMo 1 and 2, \
              DLLogger, DeepSpeed (timer, pipeline, chat), torchtitan, torchtune, Hugging Face Trainer (output, \
-             trainer_state.json; axolotl, ms-swift), verl, nanotron, LitGPT, MaxText, Levanter, Composer (llm-foundry), nanoGPT and its speed runs, InternEvo, picotron, NxD, MLPerf training, outputs of notebooks, TensorBoard event files, \
+             trainer_state.json; axolotl, ms-swift), LLaMA-Factory (trainer_log.jsonl), verl, nanotron, LitGPT, MaxText, Levanter, Composer (llm-foundry), nanoGPT and its speed runs, InternEvo, picotron, NxD, MLPerf training, outputs of notebooks, TensorBoard event files, \
              Weights & Biases (history as JSON Lines or CSV, CSV of a chart)",
         ),
         (

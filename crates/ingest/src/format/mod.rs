@@ -20,6 +20,7 @@ pub mod llama_batched;
 pub mod llama_bench;
 pub mod llama_cpp;
 pub mod llama_server;
+pub mod llamafactory;
 pub mod llmperf;
 pub mod maxtext;
 pub mod megatron;
@@ -82,6 +83,7 @@ pub fn all() -> Vec<Box<dyn Recognizer>> {
         Box::<composer::Composer>::default(),
         Box::<levanter::Levanter>::default(),
         Box::<hf_trainer::HfTrainer>::default(),
+        Box::<llamafactory::LlamaFactory>::default(),
         Box::<mllog::MlLog>::default(),
         Box::<wandb::Wandb>::default(),
         Box::<benchmark::Benchmark>::default(),

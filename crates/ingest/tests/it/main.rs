@@ -6,6 +6,7 @@ mod benchmark_json;
 mod common;
 mod documents;
 mod formats;
+mod llamafactory;
 mod misreads;
 mod samples;
 mod serving_logs;
