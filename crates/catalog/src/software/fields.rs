@@ -114,17 +114,27 @@ impl Value for f64 {
     }
 }
 
+impl Value for Count {
+    fn read(node: &Node) -> Result<Count, String> {
+        let count = non_negative_number(node).and_then(Count::from_exact).and_then(Count::nonzero);
+        count.ok_or_else(|| "a whole number from 1".to_owned())
+    }
+
+    fn format_value(&self) -> String {
+        self.to_string()
+    }
+}
+
 impl Value for Option<Count> {
     fn read(node: &Node) -> Result<Option<Count>, String> {
         if node.text() == Some("any") {
             return Ok(None);
         }
-        let count = non_negative_number(node).and_then(Count::from_exact).and_then(Count::nonzero);
-        count.map(Some).ok_or_else(|| "a whole number from 1, or any".to_owned())
+        Count::read(node).map(Some).map_err(|expected| format!("{expected}, or any"))
     }
 
     fn format_value(&self) -> String {
-        self.map_or_else(|| "any".to_owned(), |value| value.to_string())
+        self.map_or_else(|| "any".to_owned(), |value| value.format_value())
     }
 }
 
@@ -314,6 +324,7 @@ section! {
         inputs: StepInputs, "how the host prepares the inputs of a step";
         window_cache: WindowCache, "KV cache kept by sliding-window layers";
         expanded_prefix: Option<Count>, "cached tokens from which latent attention expands prefixes";
+        kv_block: Count, "tokens of a block of the KV cache";
         limits: LimitScope, "what limits on sequences and tokens apply to with attention groups";
         beam_limit: BeamLimit, "what the limit on sequences counts in beam search";
         ends: QuantizedEnds, "format of embedding and output layer in quantized checkpoints";

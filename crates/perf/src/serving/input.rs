@@ -227,6 +227,8 @@ pub struct ServingInput {
     pub full_window_cache: bool,
     /// Cached tokens of a step from which latent attention expands prefixes.
     pub expanded_prefix: Count,
+    /// Tokens of a block of the KV cache.
+    pub kv_block: Count,
     /// Ranks over which the KV cache of a sequence is sharded in decode, where each tensor-parallel rank would
     /// otherwise hold all of it (decode context parallelism); 1 = none.
     pub context_ranks: Count,
@@ -304,6 +306,7 @@ impl Default for ServingInput {
             reserve_output: false,
             full_window_cache: false,
             expanded_prefix: Count::ZERO,
+            kv_block: Count::new(16),
             context_ranks: Count::ONE,
             max_num_seqs: Some(Count::new(256)),
             compiled_batch: None,

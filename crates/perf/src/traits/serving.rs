@@ -340,6 +340,8 @@ pub struct ServingTraits {
     /// Cached tokens of a step from which latent attention expands prefixes; fewer are multiplied directly. `None`: all
     /// are expanded.
     pub expanded_prefix: Option<Count>,
+    /// Tokens of a block of the KV cache. A sequence occupies whole blocks.
+    pub kv_block: Count,
     /// Format of embedding and output layer in quantized checkpoints.
     pub ends: QuantizedEnds,
     /// What stated limits on sequences and tokens of a step apply to if attention is data-parallel.
@@ -433,6 +435,7 @@ impl Default for ServingTraits {
             reserve_output: false,
             window_cache: WindowCache::Whole,
             expanded_prefix: None,
+            kv_block: Count::new(16),
             ends: QuantizedEnds::Wide,
             limits: LimitScope::Group,
             beam_limit: BeamLimit::Beams,

@@ -67,6 +67,8 @@ pub struct ServingDefaults {
     pub full_window_cache: bool,
     /// Cached tokens of a step from which latent attention expands prefixes.
     pub expanded_prefix: Count,
+    /// Tokens of a block of the KV cache.
+    pub kv_block: Count,
     /// Whether stated limits on sequences and tokens of a step apply to all attention groups together.
     pub server_limits: bool,
     /// Whether each beam counts as a sequence.
@@ -139,6 +141,7 @@ impl ServingDefaults {
             reserve_output: t.reserve_output,
             full_window_cache: t.window_cache == WindowCache::Whole,
             expanded_prefix: t.expanded_prefix.unwrap_or(Count::ZERO),
+            kv_block: t.kv_block,
             server_limits: t.limits == LimitScope::Server,
             beams_are_sequences: t.beam_limit == BeamLimit::Beams,
             format,

@@ -88,6 +88,7 @@ impl Scenario {
             beams: requested.beams.unwrap_or(Count::ONE),
             full_window_cache: served.full_window_cache,
             expanded_prefix: served.expanded_prefix,
+            kv_block: served.kv_block,
             reserve_output: requested.reserve_output.unwrap_or(served.reserve_output),
             // A batch whose decode steps are timed runs concurrently as a whole.
             max_num_seqs: (!matches!(load, Load::DecodeOnly { .. })).then_some(sequences),

@@ -140,7 +140,7 @@ options! {
     /// Maximum input plus output tokens; longer requests are truncated
     #[arg(long, alias = "max_model_len", value_name = "TOKENS", help_heading = "Serving")]
     max_model_len: u32,
-    /// Tokens per KV cache block [default: 16]
+    /// Tokens per KV cache block [default: the software's]
     #[arg(long, alias = "block_size", value_name = "TOKENS", help_heading = "Serving")]
     block_size: u32,
     /// Routing policy: round-robin, random, least-requests, two-choices, prefix-affinity

@@ -290,7 +290,7 @@ impl Input {
             prefixes: if system.prefix_hit > 0.0 { Prefixes::Share(system.prefix_hit) } else { Prefixes::None },
             requests,
             warm_up: 0,
-            block_size: 16,
+            block_size: system.kv_block.get(),
             long_prefill_token_threshold: None,
             front_end: !matches!(system.load, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }),
             prefilled: matches!(system.load, Load::DecodeOnly { .. }),

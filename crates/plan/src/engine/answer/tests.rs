@@ -6,6 +6,7 @@ use crate::estimate::{Cause, Estimate, MemoryPart, MetricId, Serving, TimePart, 
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use crate::testing;
+use atlas_core::count::Count;
 use atlas_core::plan::{Engine, Format};
 use atlas_perf::serving::HostOverlap;
 use atlas_perf::traits::ExpertProducts;
@@ -594,4 +595,31 @@ fn four_bit_weights_have_the_scales_of_their_checkpoints() {
     assert_eq!(weights(pair, &["precision=fp4"]), weights(pair, &["precision=mxfp4"]));
     let pair = ("mi355x-8", "llama3.1-70b-serve");
     assert_eq!(weights(pair, &["precision=fp4"]), weights(pair, &["precision=mxfp4"]));
+}
+
+#[test]
+fn larger_blocks_of_the_kv_cache_take_more_memory_for_short_sequences() {
+    let pair = ("h100-sxm-8", "llama3.1-8b-serve");
+    let lengths = ["prompt=40", "generate=20", "concurrency=64"];
+    let parts = testing::parts(pair.0, pair.1);
+    let used = |block: u32| {
+        let mut scenario = Scenario::resolve(&parts, &testing::with_engine(Engine::Event, &lengths)).unwrap();
+        scenario.base.serving_defaults.kv_block = Count::new(block);
+        estimate(&scenario).detail.unwrap().simulated.unwrap().serving.unwrap().kv
+    };
+    // Sequences of 50 tokens on average take one block of 64 or three to four of 16.
+    let [tokens, small, large] = [1, 16, 64].map(used);
+    assert!(
+        (1.05..1.25).contains(&(small / tokens)) && (1.2..1.4).contains(&(large / tokens)),
+        "{tokens} {small} {large}"
+    );
+    let block = |target, software: &str| {
+        let parts = testing::parts(target, "llama3.1-70b-serve");
+        let set = testing::with_engine(Engine::Event, &[&format!("software={software}")]);
+        Scenario::resolve(&parts, &set).unwrap().base.serving_defaults.kv_block.get()
+    };
+    for (software, tokens) in [("vllm", 16), ("lmdeploy", 64), ("deepspeed-mii", 128), ("sglang@0.5.10", 1)] {
+        assert_eq!(block("h100-sxm-8", software), tokens, "{software}");
+    }
+    assert_eq!(["sglang@0.5.6", "sglang@0.5.10"].map(|software| block("b200-8", software)), [1, 64]);
 }
