@@ -5,6 +5,7 @@
 //! `layout` computes the rectangles of the screen.
 
 pub mod advice;
+pub mod alternatives;
 pub mod assistant;
 pub mod breakdown;
 pub mod comparison;

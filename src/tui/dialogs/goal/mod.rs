@@ -265,7 +265,7 @@ mod tests {
             let (parts, scenario) = crate::tui::update::applying::resolve(&hands.app.library, target, &setup)
                 .unwrap_or_else(|| panic!("{workload}"));
             let estimate = atlas_plan::engine::estimate(&scenario);
-            for metric in crate::tui::views::releases::metrics(scenario.mode()) {
+            for metric in crate::tui::views::alternatives::metrics(scenario.mode()) {
                 let now = metric.value(&estimate, &scenario).unwrap();
                 for wanted in [0.75 * now, 1.4 * now] {
                     let goal = goal_seek(&scenario, &parts, metric, wanted);

@@ -19,16 +19,13 @@ use std::sync::Arc;
 
 use atlas_catalog::software::{AcceleratorClass, Software, SoftwareKind, TraitRow};
 use atlas_config::Mode;
-use atlas_plan::estimate::{Metric, MetricId};
-use atlas_plan::knob::{Knob, Setting};
+use atlas_plan::knob::Knob;
 
-use super::{Spec, Tab};
-use crate::demo::Setup;
-use crate::tui::app::{Answer, App, Change, View};
+use super::{Spec, Tab, alternatives};
+use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{Action, Keys, bind};
 use crate::tui::message::Effect;
 use crate::tui::update::status::{fail, note};
-use crate::tui::views::results;
 
 /// The view.
 pub(super) static SPEC: Spec = Spec {
@@ -48,7 +45,7 @@ pub(super) static SPEC: Spec = Spec {
     shared_keys: &[],
     rows: view::rows,
     lines_of: super::one_line,
-    heading: |_| view::HEADING,
+    heading: |_| alternatives::HEADING,
     page: |_, lines| view::page(lines),
     draw: view::draw,
     info: view::info,
@@ -70,17 +67,6 @@ pub(super) static SPEC: Spec = Spec {
     },
     ..Spec::DEFAULT
 };
-
-/// Returns the metrics that releases are compared by, throughput first.
-pub fn metrics(mode: Mode) -> impl Iterator<Item = &'static Metric> {
-    const THROUGHPUT: &Metric = MetricId::TokensPerSec.metric();
-    const COST: &Metric = MetricId::DollarPer1mTokens.metric();
-    let [second, third] = match mode {
-        Mode::Training => [MetricId::StepTimeMs.metric(), MetricId::MfuCausal.metric()],
-        Mode::Inference => [MetricId::TpotMs.metric(), MetricId::TtftMs.metric()],
-    };
-    [THROUGHPUT, second, third, COST].into_iter()
-}
 
 /// Returns the releases of the current scenario's software.
 #[must_use]
@@ -169,16 +155,14 @@ fn list(app: &App) -> Listed {
     let mut rows: Vec<Row> = Vec::new();
     for (index, release) in family.releases.iter().enumerate() {
         let spec: Arc<str> = format!("{}@{}", family.id, release.id).into();
-        let mut setup = app.now.setup.clone();
-        setup.overrides.insert(Knob::Software, Setting::Choice(Arc::clone(&spec)));
         let of_release = traits(Some(index));
-        let answer = app.answered(&setup);
+        let answer = alternatives::answer(app, Knob::Software, &spec);
         rows.push(Row {
             spec,
             release: release.id.clone(),
             date: release.date.map_or_else(String::new, |date| date.to_string()),
-            values: metrics(scenario.mode()).map(|metric| answer.value(metric)).collect(),
-            refused: refused(&answer),
+            values: alternatives::metrics(scenario.mode()).map(|metric| answer.value(metric)).collect(),
+            refused: alternatives::refused(&answer),
             brought: before.as_deref().map(|last| differences(last, &of_release, kind)).unwrap_or_default(),
             differs: differences(&now, &of_release, kind),
         });
@@ -188,14 +172,6 @@ fn list(app: &App) -> Listed {
     let name = own.release().map(|release| release.id.as_str());
     let current = rows.iter().position(|row| Some(row.release.as_str()) == name);
     Listed { family: family.name.clone(), rows, current }
-}
-
-fn refused(answer: &Answer) -> Option<String> {
-    match (&answer.outcome, answer.detail()) {
-        (Err(complaint), _) => Some(complaint.clone()),
-        (_, Some(detail)) if !detail.verdict.fits() => Some(results::refusal(&detail.verdict).to_owned()),
-        _ => None,
-    }
 }
 
 /// Evaluates the releases if the scenario has changed. The cursor starts on the current release, and stays on its release.
@@ -216,13 +192,8 @@ fn follow(app: &mut App) {
 fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(row) = selected_release(app) else { return fail(app, "this software has no releases to choose from") };
     let spec = Arc::clone(&row.spec);
-    let before: Setup = app.now.setup.clone();
     if app.answer.scenario.as_ref().is_some_and(|scenario| scenario.software_name() == spec) {
         return note(app, format!("{spec} is the current release"), effects);
     }
-    app.push_undo(Change::Single);
-    app.set_knob(Knob::Software, Setting::Choice(Arc::clone(&spec)));
-    if app.now.setup != before {
-        note(app, format!("software {spec}; u undoes it"), effects);
-    }
+    alternatives::set(app, Knob::Software, &spec, effects);
 }

@@ -22,7 +22,8 @@ fn releases_of_the_current_software_are_listed_newest_first_with_metrics() {
     assert_eq!(all.rows.first().unwrap().release, family.releases.last().unwrap().id);
     let current = all.rows.get(all.current.unwrap()).unwrap();
     assert_eq!(current.spec, hands.app.answer.scenario.as_ref().unwrap().software_name());
-    let throughput = hands.app.answer.value(super::metrics(hands.app.answer.mode()).next().unwrap());
+    let throughput =
+        hands.app.answer.value(crate::tui::views::alternatives::metrics(hands.app.answer.mode()).next().unwrap());
     assert_eq!(current.values.first().copied().flatten(), throughput, "the figures of the release in force");
     let speeds: Vec<f64> = all.rows.iter().filter_map(|row| row.values.first().copied().flatten()).collect();
     assert!(speeds.iter().any(|speed| *speed < 0.9 * throughput.unwrap()), "old releases are slower: {speeds:?}");

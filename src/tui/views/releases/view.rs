@@ -1,24 +1,21 @@
 //! Draws the releases: a row for each with its metrics; below, how the release under the cursor differs from the
 //! current one, and what each release changed.
 
-use atlas_plan::estimate::{Direction, MIN_RELATIVE_CHANGE, Metric, Scale};
+use atlas_plan::estimate::{Direction, MIN_RELATIVE_CHANGE};
 use ratatui::layout::Rect;
 
-use super::{Difference, Listed, Row, lines, listed, metrics, selected, selected_release};
+use super::{Difference, Listed, Row, lines, listed, selected, selected_release};
 use crate::theme::Role;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::views::alternatives::{CHANGE, Columns, FIGURE, HEADING, metrics, rule};
 use crate::tui::views::results::change_style;
 use crate::tui::widgets::draw::{Canvas, fit};
 
 const VIEW: View = View::Releases;
-/// Lines above the rows: headings and units.
-pub const HEADING: u16 = 2;
-/// Widths of a release, a date, a metric, and a change of throughput.
+/// Widths of a release and a date.
 const RELEASE: u16 = 13;
 const DATE: u16 = 12;
-const FIGURE: u16 = 12;
-const CHANGE: u16 = 10;
 /// Width of the effect of a release.
 const EFFECT: u16 = 8;
 /// Minimum width of the view for traits next to their release, and minimum width of a trait's source.
@@ -88,7 +85,6 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
-    let mode = app.answer.mode();
     let (heading, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
     let x = area.x + 2;
     // The date is dropped if there is no space for it next to the first metric and its change.
@@ -96,35 +92,19 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
     let date = if area.width >= least + DATE { DATE } else { 0 };
     canvas.text(x, area.y, RELEASE, "release", heading);
     canvas.text(x + RELEASE, area.y, date, "date", heading);
-    let spare = area.width.saturating_sub(3 + RELEASE + date + CHANGE);
-    let count = usize::from(spare / FIGURE).clamp(1, metrics(mode).count());
-    let columns: Vec<(u16, &Metric, Scale)> = (0u16..)
-        .zip(metrics(mode).take(count))
-        .map(|(slot, metric)| {
-            let values = all.rows.iter().filter_map(|row| row.values.get(usize::from(slot)).copied().flatten());
-            (x + RELEASE + date + slot * FIGURE, metric, Scale::of(metric, values))
-        })
-        .collect();
-    for (x, metric, scale) in &columns {
-        canvas.right(*x, area.y, FIGURE, metric.label, heading);
-        canvas.right(*x, area.y + 1, FIGURE, scale.unit(), dim);
-    }
-    let after = columns.last().map_or(x, |(x, ..)| x + FIGURE);
-    // If it still does not fit, the change is left out.
-    let change = if after + CHANGE < area.right() { CHANGE } else { 0 };
-    canvas.right(after, area.y, change, "change", heading);
-    let throughput = columns.first().map_or("", |(_, metric, _)| metric.label);
-    canvas.right(after, area.y + 1, change, if throughput.len() < usize::from(CHANGE) { throughput } else { "" }, dim);
-    let room = area.right().saturating_sub(after + CHANGE + 2);
+    let first = |row: &Row| row.values.first().copied().flatten();
+    let now = all.current.and_then(|at| first(all.rows.get(at)?));
+    let metrics: Vec<_> = metrics(app.answer.mode()).collect();
+    let values = all.rows.iter().map(|row| &row.values);
+    let columns = Columns::draw(canvas, (area, x + RELEASE + date), &metrics, values, now);
+    let room = area.right().saturating_sub(columns.end());
     let bar = if room >= BAR + TRAITS { BAR } else { 0 };
-    let traits_at = after + CHANGE + 2 + bar;
+    let traits_at = columns.end() + bar;
     let traits_width = area.right().saturating_sub(traits_at + 1);
     if traits_width >= TRAITS {
         canvas.text(traits_at, area.y, traits_width, "changed traits", heading);
     }
-    let first = |row: &Row| row.values.first().copied().flatten();
     let most = all.rows.iter().filter_map(first).fold(0.0, f64::max);
-    let now = all.current.and_then(|at| first(all.rows.get(at)?));
     let shown = lines(&app.releases);
     let height = area.height.saturating_sub(HEADING);
     for (y, (index, line)) in
@@ -151,36 +131,20 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         if line.unfolded != Some(false) {
             canvas.text(x + RELEASE, y, date, &row.date, dim);
         }
-        let style = canvas.role(if row.refused.is_some() { Role::Dim } else { Role::Value });
-        for ((x, _, scale), value) in columns.iter().zip(&row.values) {
-            let text = value.map_or_else(|| "–".to_owned(), |value| scale.show(value));
-            canvas.right(*x, y, FIGURE, &text, style);
-        }
-        match (&row.refused, first(row), now) {
-            (Some(why), ..) => {
-                canvas.text(after + 2, y, area.right().saturating_sub(after + 3), why, canvas.role(Role::Error));
-                cursor(canvas, (area, y), index == app.view_row);
-                continue;
-            }
-            (None, Some(value), Some(now)) if now > 0.0 => {
-                let metric = columns.first().map(|(_, metric, _)| *metric);
-                if let Some(metric) = metric.filter(|metric| !metric.is_same(now, value)) {
-                    let text = metric.change(now, value);
-                    canvas.right(after, y, change, &text, change_style(canvas, metric.better, value - now));
-                }
-            }
-            _ => {}
+        columns.row(canvas, y, &row.values, row.refused.as_deref());
+        cursor(canvas, (area, y), index == app.view_row);
+        if row.refused.is_some() {
+            continue;
         }
         if let (Some(value), true) = (first(row), bar > 0 && most > 0.0) {
             let style = canvas.role(Role::Bar1);
-            canvas.segment(Rect::new(after + CHANGE + 2, y, bar - 2, 1), (0.0, value / most), style);
+            canvas.segment(Rect::new(columns.end(), y, bar - 2, 1), (0.0, value / most), style);
         }
         if traits_width >= TRAITS {
             let names: Vec<&str> = oldest.brought.iter().map(|change| change.name).collect();
             let text = fit(&names.join(", "), usize::from(traits_width), canvas.glyphs.ellipsis);
             canvas.text(traits_at, y, traits_width, &text, dim);
         }
-        cursor(canvas, (area, y), index == app.view_row);
     }
 }
 
@@ -248,11 +212,8 @@ struct Line<'a> {
 
 /// Draws a rule with a title, and below it traits with their sources. Returns the remaining area.
 fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) -> Rect {
-    let (border, heading, dim, value) =
-        (canvas.role(Role::Border), canvas.role(Role::Heading), canvas.role(Role::Dim), canvas.role(Role::Value));
-    let [horizontal, ..] = canvas.glyphs.border;
-    canvas.text(area.x, area.y, area.width, &horizontal.repeat(usize::from(area.width)), border);
-    canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), &format!(" {title} "), heading);
+    let (dim, value) = (canvas.role(Role::Dim), canvas.role(Role::Value));
+    rule(canvas, area, title);
     let lines = area.height.saturating_sub(1);
     let seen = &shown.get(..usize::from(lines)).unwrap_or(shown);
     let widest = |of: fn(&Difference) -> &str| seen.iter().map(|line| of(line.difference).width()).max().unwrap_or(0);
