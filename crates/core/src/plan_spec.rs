@@ -84,6 +84,8 @@ pub struct PlanSpec {
     pub switches: Switches,
     /// `precision.gradients`: format in which gradients are stored and reduced.
     pub gradient_format: Option<Format>,
+    /// `precision.bf16_layers`: layers computed in 16 bit although the format is narrower.
+    pub bf16_layers: Option<Count>,
     /// `precision.compute`: format of GEMMs, if it differs from the software's default for these weights.
     pub compute: Option<Format>,
     /// `precision.weight_bits`: bits per weight, for formats defined by their size (GGUF, EXL2).

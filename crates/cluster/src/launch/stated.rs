@@ -44,6 +44,7 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::Microbatch, scenario.micro_stated),
         (Knob::Compute, plan.compute.is_some()),
         (Knob::GradientFormat, plan.gradient_format.is_some()),
+        (Knob::Bf16Layers, some(plan.bf16_layers) && scenario.uses(Knob::Bf16Layers)),
         (Knob::Optimizer, plan.optimizer.is_some()),
         (Knob::Trained, plan.trained.is_some_and(|trained| trained != Trained::All)),
         (Knob::LoraTargets, plan.lora_targets.is_some()),

@@ -64,6 +64,7 @@ fn pool(fields: &mut Fields<'_>) -> PoolSpec {
 /// Reads the formats in `precision`.
 pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
     plan.weight_bits = p.number_of(Knob::WeightBits);
+    plan.bf16_layers = p.count_of(Knob::Bf16Layers);
     let (mut bits, mut products, mut nvfp4) = (plan.weight_bits, None, None);
     let mut format = |key| {
         let weights = key == Knob::Precision.spec().key();

@@ -23,6 +23,8 @@ pub enum Knob {
     KvPrecision,
     /// Format of gradients.
     GradientFormat,
+    /// Layers computed in 16 bit although the format is narrower, in training.
+    Bf16Layers,
     /// Optimizer.
     Optimizer,
     /// Which weights are trained.

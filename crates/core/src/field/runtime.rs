@@ -127,6 +127,19 @@ pub(super) const RUNTIME: &[Field] = &[
     .training()
     .hardware_modeling(),
     entry(
+        Knob::Bf16Layers,
+        "bf16_layers",
+        &["layers_in_bf16"],
+        Group::Runtime,
+        whole(0.0, 1000.0, Step::Add(1.0)),
+        &["precision", "bf16_layers"],
+        "layers computed in 16 bit while others use a narrower format: half at the start of the model, the rest at its end",
+    )
+    .slot(count!(bf16_layers))
+    .with_default(0.0)
+    .training()
+    .hardware_modeling(),
+    entry(
         Knob::Optimizer,
         "optimizer",
         &["optim"],

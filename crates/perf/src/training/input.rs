@@ -237,6 +237,9 @@ pub struct TrainingInput {
     pub recompute_reserve: f64,
     /// Format of the GEMMs in layers.
     pub precision: Precision,
+    /// Number of layers that are computed in 16 bit although [`TrainingInput::precision`] is narrower (Megatron-Core,
+    /// `first_last_layers_bf16`): half of them at the start of the model, and the other half, with an odd one, at the end.
+    pub bf16_layers: Count,
     /// Whether the format has a scale per block (MXFP8, NVFP4) rather than per tensor.
     pub block_scaled: bool,
     /// Bytes of a weight in the format of the GEMMs.
@@ -306,6 +309,7 @@ impl Default for TrainingInput {
             recompute_layers: None,
             recompute_reserve: 0.0,
             precision: Precision::Bf16,
+            bf16_layers: Count::ZERO,
             block_scaled: false,
             weight_bytes: 2.0,
             grad_bytes: 4.0,
@@ -381,6 +385,18 @@ impl TrainingInput {
     #[must_use]
     pub fn output_layers(&self) -> f64 {
         1.0 + self.mtp_layers * (1.0 + 2.0 * self.arch.hidden / self.arch.vocab.max(Count::ONE))
+    }
+
+    /// Number of layers computed in 16 bit at the start and at the end of the model; none if all are computed in 16 bit or
+    /// wider, or if the model consists of convolutions.
+    #[must_use]
+    pub fn bf16_ends(&self) -> [f64; 2] {
+        if !self.precision.is_narrow() || self.arch.convolutions.is_some() {
+            return [0.0; 2];
+        }
+        let all = f64::from(self.bf16_layers).min(self.arch.depth());
+        let start = (0.5 * all).floor();
+        [start, all - start]
     }
 
     /// Copies of a stage's weights in the pipeline: two if micro-batches enter from both ends.

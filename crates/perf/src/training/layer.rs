@@ -61,6 +61,11 @@ impl LayerTime {
         }
     }
 
+    /// What `self` takes beyond `o`.
+    pub(super) fn minus(&self, o: &LayerTime) -> LayerTime {
+        self.plus(&o.scaled(-1.0))
+    }
+
     /// Time of arithmetic and memory traffic, including recomputation, s.
     pub fn total(&self) -> f64 {
         self.gemm + self.attention + self.elementwise + self.recompute
@@ -397,10 +402,15 @@ fn host_launch_share(i: &TrainingInput, c: &Constants, op: &Op) -> f64 {
     if !i.software.compiled || (i.software.eager_experts && routed) { 1.0 } else { c.compiled_kernels }
 }
 
-/// Time of the mean layer: mixers and MLPs of all kinds in the model's proportion.
-pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mut impl OperatorSink) -> LayerTime {
+/// Time of the mean layer in `precision`: mixers and MLPs of all kinds in the model's proportion.
+pub(super) fn mean_layer(
+    i: &TrainingInput,
+    c: &Constants,
+    (precision, plan): (Precision, Plan),
+    sink: &mut impl OperatorSink,
+) -> LayerTime {
     let mut sum = LayerTime::default();
-    let models = GemmModels::new(i, c, i.precision);
+    let models = GemmModels::new(i, c, precision);
     for_each_block(i, |block| {
         sink.share(block.share);
         let time = record(i, c, &models, plan, sink, |recorder| block.operators(i, recorder));
@@ -417,6 +427,17 @@ pub(super) fn head(i: &TrainingInput, c: &Constants, sink: &mut impl OperatorSin
     })
 }
 
+/// Operators of the mean layer in 16 bit, if there are layers that are computed in 16 bit although the format is narrower.
+#[must_use]
+pub fn bf16_operators(i: &TrainingInput, c: &Constants, plan: Plan) -> Option<Operators> {
+    if i.bf16_ends() == [0.0; 2] {
+        return None;
+    }
+    let mut all = Operators::default();
+    mean_layer(i, c, (Precision::Bf16, plan), &mut all);
+    Some(all)
+}
+
 /// Operators of the mean layer, and of the output layer. `None` for convolutional networks, which are not made of
 /// operators.
 #[must_use]
@@ -426,7 +447,7 @@ pub fn operators(i: &TrainingInput, c: &Constants, plan: Plan) -> Option<[Operat
     }
     let mut all = [Operators::default(), Operators::default()];
     let [mean, head] = &mut all;
-    mean_layer(i, c, plan, mean);
+    mean_layer(i, c, (i.precision, plan), mean);
     self::head(i, c, head);
     Some(all)
 }

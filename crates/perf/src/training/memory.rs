@@ -16,7 +16,7 @@ use crate::parts::MemoryPart;
 use crate::training::adapters::Adapters;
 use crate::training::input::{Plan, TrainingInput};
 use atlas_core::plan::Recompute;
-use kept::RecomputeLevels;
+use kept::LayerLevels;
 use stage::Stage;
 
 /// Bytes on the accelerator that holds most, by purpose.
@@ -164,7 +164,7 @@ pub fn kept(i: &TrainingInput, plan: Plan) -> f64 {
     let stage = Stage::of(i, 0.0);
     match &i.arch.convolutions {
         Some(network) => convolutional_activations(i, network),
-        None => stage.kept_bytes(i, &RecomputeLevels::of(i).under(&plan)),
+        None => stage.kept_bytes(i, &LayerLevels::of(i).of_stage(stage.bf16_share, &plan)),
     }
 }
 

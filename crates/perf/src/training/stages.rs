@@ -50,6 +50,42 @@ pub fn stage_layers(i: &TrainingInput, stage: f64) -> f64 {
         - split.outputs * indicator(last)
 }
 
+/// Number of layers of chunk `k` that are computed in 16 bit; see [`TrainingInput::bf16_layers`].
+#[must_use]
+pub fn bf16_chunk_layers(i: &TrainingInput, k: f64) -> f64 {
+    let [start, end] = i.bf16_ends();
+    if start + end <= 0.0 {
+        return 0.0;
+    }
+    let first: f64 = (0..k as u32).map(|before| chunk_layers(i, f64::from(before))).sum();
+    bf16_part(i, first, chunk_layers(i, k))
+}
+
+/// Number of layers of pipeline stage `stage` that are computed in 16 bit: the sum of its [`bf16_chunk_layers`].
+#[must_use]
+pub fn bf16_stage_layers(i: &TrainingInput, stage: f64) -> f64 {
+    let [start, end] = i.bf16_ends();
+    if start + end <= 0.0 {
+        return 0.0;
+    }
+    let (mut first, mut sum) = (0.0, 0.0);
+    for k in (0..chunks(i) as u32).map(f64::from) {
+        let layers = chunk_layers(i, k);
+        if k % i.pp.max(Count::ONE) == stage {
+            sum += bf16_part(i, first, layers);
+        }
+        first += layers;
+    }
+    sum
+}
+
+/// Number of 16-bit layers among the `layers` layers from number `first` on.
+fn bf16_part(i: &TrainingInput, first: f64, layers: f64) -> f64 {
+    let [start, end] = i.bf16_ends();
+    let within = |from: f64, to: f64| ((first + layers).min(to) - first.max(from)).max(0.0);
+    within(0.0, start) + within(i.arch.depth() - end, i.arch.depth())
+}
+
 /// The first of the longest stages between the first and the last; `None` without such stages.
 pub(crate) fn longest_middle_stage(i: &TrainingInput) -> Option<f64> {
     let (p, n) = (i.pp, chunks(i));
@@ -177,6 +213,32 @@ mod tests {
                 let most = all.iter().skip(1).take(pp as usize - 2).copied().fold(0.0, f64::max);
                 let found = longest_middle_stage(&i).and_then(|stage| all.get(stage as usize).copied());
                 assert_eq!(found.unwrap_or(0.0), if pp > 2 { most } else { 0.0 }, "{layers} {pp} {vpp}");
+            }
+        }
+    }
+
+    #[test]
+    fn layers_in_16_bit_are_the_first_and_the_last_ones() {
+        let job = |layers, pp, vpp, bf16| TrainingInput {
+            precision: crate::accelerator::Precision::Fp8,
+            bf16_layers: Count::new(bf16),
+            ..job(layers, pp, vpp)
+        };
+        let of = |i: &TrainingInput| -> Vec<f64> {
+            (0..i.pp.get()).map(|stage| bf16_stage_layers(i, f64::from(stage))).collect()
+        };
+        assert_eq!(of(&job(80, 4, 1, 15)), [7.0, 0.0, 0.0, 8.0]);
+        assert_eq!(of(&job(80, 4, 1, 50)), [20.0, 5.0, 5.0, 20.0]);
+        // Chunks of two layers: of the first two chunks, and of the last two.
+        assert_eq!(of(&job(16, 4, 2, 7)), [2.0, 1.0, 2.0, 2.0]);
+        assert_eq!(of(&job(80, 1, 1, 99)), [80.0]);
+        assert_eq!(of(&TrainingInput { precision: crate::accelerator::Precision::Bf16, ..job(80, 2, 1, 8) }), [0.0; 2]);
+        for (layers, pp, vpp) in [(61, 4, 3), (126, 16, 8), (62, 7, 1)] {
+            let i = job(layers, pp, vpp, 13);
+            assert!((of(&i).iter().sum::<f64>() - 13.0).abs() < 1e-9, "{layers} {pp} {vpp}");
+            for stage in 0..pp {
+                let own: f64 = (0..vpp).map(|c| bf16_chunk_layers(&i, f64::from(c * pp + stage))).sum();
+                assert!((own - bf16_stage_layers(&i, f64::from(stage))).abs() < 1e-9);
             }
         }
     }

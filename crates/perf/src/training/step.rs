@@ -2,12 +2,13 @@
 
 use super::layer::LayerTime;
 use super::pipeline::{self, Pass, PipelineTimes};
-use super::stages::stage_layers;
+use super::stages::{bf16_stage_layers, stage_layers};
 use super::terms::whole_and_masked_flops;
 use super::{
     MicroBatch, Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, convolution, images,
     layer, optimizer,
 };
+use crate::accelerator::Precision;
 use crate::constants::Constants;
 use crate::roofline;
 use crate::training::memory;
@@ -211,6 +212,8 @@ impl ResolvedPlan {
 pub(super) struct Passes {
     /// The mean layer.
     pub(super) layer: LayerTime,
+    /// What a mean layer takes in 16 bit beyond `layer`, if there are such layers.
+    pub(super) bf16_excess: LayerTime,
     /// Output layer and loss.
     pub(super) head: LayerTime,
     /// Model FLOPs per token.
@@ -223,10 +226,29 @@ impl Passes {
     pub(super) fn of(i: &TrainingInput, c: &Constants, plan: Plan) -> Passes {
         let (layer, head) = match &i.arch.convolutions {
             Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
-            None => (layer::mean_layer(i, c, plan, &mut ()), layer::head(i, c, &mut ())),
+            None => (layer::mean_layer(i, c, (i.precision, plan), &mut ()), layer::head(i, c, &mut ())),
+        };
+        let bf16_excess = if i.bf16_ends() == [0.0; 2] {
+            LayerTime::default()
+        } else {
+            layer::mean_layer(i, c, (Precision::Bf16, plan), &mut ()).minus(&layer)
         };
         let [flops, causal_flops] = whole_and_masked_flops(i);
-        Passes { layer, head, flops, causal_flops }
+        Passes { layer, bf16_excess, head, flops, causal_flops }
+    }
+}
+
+/// Number of layers of a stage.
+#[derive(Debug, Clone, Copy)]
+struct StageLayers {
+    all: f64,
+    /// Those that are computed in 16 bit, if the format is narrower.
+    bf16: f64,
+}
+
+impl StageLayers {
+    fn of(i: &TrainingInput, stage: f64) -> StageLayers {
+        StageLayers { all: stage_layers(i, stage), bf16: bf16_stage_layers(i, stage) }
     }
 }
 
@@ -287,61 +309,71 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let ResolvedPlan { plan, memory, in_flight } = resolved;
     let m = i.micro_batches();
     let f = comm::fabric(i, c);
-    let (one, head) = (passes.layer, passes.head);
+    let (one, excess, head) = (passes.layer, passes.bf16_excess, passes.head);
+    let bf16_layers: f64 = i.bf16_ends().iter().sum();
     let local = LocalParams::of(i);
     let moe_share = i.arch.moe_layers() / i.arch.depth().max(1.0);
 
     let tensor = comm::tensor(i, c, &f, plan);
     let context = comm::context(i, c, &f, plan, one.attention);
-    let expert = comm::exposed_expert_seconds(i, c, moe_share * comm::expert(i, c, &f, plan), one.total());
+    let beside = one.total() + bf16_layers / i.arch.depth().max(1.0) * excess.total();
+    let expert = comm::exposed_expert_seconds(i, c, moe_share * comm::expert(i, c, &f, plan), beside);
     let (far, hop) = comm::pipeline_hop_seconds(i, &f);
     let transfer = comm::pipeline(i, c, far);
     let each = accumulation(i, c, &local);
     let per_layer = one.total() + tensor + context + expert;
     // The slowest stage: the last one, which also has the output layer and multi-token prediction, or one with more
     // layers.
-    let last = stage_layers(i, i.pp - 1.0) + i.mtp_layers;
+    let seconds = |layers: StageLayers| layers.all * (per_layer + each.layer) + layers.bf16 * excess.total();
+    let (first, last) = (StageLayers::of(i, 0.0), StageLayers::of(i, i.pp - 1.0));
+    let last = StageLayers { all: last.all + i.mtp_layers, ..last };
     let head = head.scaled(i.output_layers());
     let each = AccumulationTime { head: each.head * i.output_layers(), ..each };
-    let before = if i.pp == 1.0 { last } else { stage_layers(i, i.pp - 2.0).max(stage_layers(i, 0.0)) };
-    let ends = last * (per_layer + each.layer) + head.total() + each.head;
+    let before = if i.pp == 1.0 {
+        last
+    } else {
+        // Layers in 16 bit may continue on the second stage, which may have more layers than the first.
+        let others = [1.0, i.pp - 2.0].map(|stage| StageLayers::of(i, stage.min(i.pp - 2.0)));
+        others.into_iter().fold(first, |longest, stage| if seconds(stage) > seconds(longest) { stage } else { longest })
+    };
+    let ends = seconds(last) + head.total() + each.head;
     // With a bidirectional pipeline, a device runs half of the micro-batches through a stage of each direction.
     let (last, head, each, ends) = if i.copies() > 1.0 {
-        let (first, stage) = (stage_layers(i, 0.0) * (per_layer + each.layer), 0.5 * (last + stage_layers(i, 0.0)));
-        (stage, head.scaled(0.5), AccumulationTime { head: 0.5 * each.head, ..each }, 0.5 * (ends + first))
+        let stage = StageLayers { all: 0.5 * (last.all + first.all), bf16: 0.5 * (last.bf16 + first.bf16) };
+        (stage, head.scaled(0.5), AccumulationTime { head: 0.5 * each.head, ..each }, 0.5 * (ends + seconds(first)))
     } else {
         (last, head, each, ends)
     };
     let eager = if i.software.compiled { c.compiled_kernels } else { 1.0 };
     let calls = comm::calls(i, plan) * eager;
-    let launches = |layers: f64, head: f64| (layers * (one.kernels + calls) + head) * c.issue;
-    let paced = |device: f64, launches: f64| device + host_excess(device, launches);
-    let (of_first, of_last) = (launches(stage_layers(i, 0.0), 0.0), launches(last, head.kernels));
-    let kernels = |layers: f64, head: &LayerTime, sums: f64| {
-        (layers * (one.total() + each.layer) + head.total() + sums).max(1e-12)
+    let launches = |layers: StageLayers, head: f64| {
+        (layers.all * (one.kernels + calls) + layers.bf16 * excess.kernels + head) * c.issue
     };
-    let end_kernels = [kernels(stage_layers(i, 0.0), &LayerTime::default(), 0.0), kernels(last, &head, each.head)];
+    let paced = |device: f64, launches: f64| device + host_excess(device, launches);
+    let (of_first, of_last) = (launches(first, 0.0), launches(last, head.kernels));
+    let kernels = |layers: StageLayers, head: &LayerTime, sums: f64| {
+        (layers.all * (one.total() + each.layer) + layers.bf16 * excess.total() + head.total() + sums).max(1e-12)
+    };
+    let end_kernels = [kernels(first, &LayerTime::default(), 0.0), kernels(last, &head, each.head)];
     let longer =
-        before > last && paced(before * (per_layer + each.layer), launches(before, 0.0)) > paced(ends, of_last);
+        seconds(before) > seconds(last) && paced(seconds(before), launches(before, 0.0)) > paced(ends, of_last);
     let (layers, head, ends_sums) = if longer { (before, LayerTime::default(), 0.0) } else { (last, head, each.head) };
     let output = if longer { 0.0 } else { i.output_layers() / i.copies() };
     // Images are encoded on the first stage. It is the slowest one if encoding takes longer than the other stage's
     // extra layers.
     let encoding = images::seconds(i, c, &f, plan);
-    let first = stage_layers(i, 0.0);
     let in_front = i.images.is_some()
-        && (i.pp <= 1.0
-            || first * (per_layer + each.layer) + encoding.total()
-                > layers * (per_layer + each.layer) + head.total() + ends_sums);
+        && (i.pp <= 1.0 || seconds(first) + encoding.total() > seconds(layers) + head.total() + ends_sums);
     let (layers, head, ends_sums, output) = if in_front && i.pp > 1.0 {
         (first, LayerTime::default(), 0.0, 0.0)
     } else {
         (layers, head, ends_sums, output)
     };
     let encoded = if in_front { encoding.total() } else { 0.0 };
-    let stage = one.scaled(layers).plus(&head);
-    let sums = layers * each.layer + ends_sums;
-    let device = stage.total() + sums + layers * (tensor + context + expert) + transfer + encoded;
+    let StageLayers { all: layer_count, bf16: bf16_count } = layers;
+    let stage = one.scaled(layer_count).plus(&excess.scaled(bf16_count)).plus(&head);
+    let sums = layer_count * each.layer + ends_sums;
+    let device = stage.total() + sums + layer_count * (tensor + context + expert) + transfer + encoded;
     let host = host_excess(device, launches(layers, head.kernels));
 
     let upper = memory.upper(c);
@@ -354,22 +386,33 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     ];
     let forward = one.forward + collectives.iter().map(|(forward, ..)| forward).sum::<f64>();
     let layer = Pass { forward, input: per_layer - forward - one.weights, weights: one.weights + each.layer };
+    let bf16 = Pass {
+        forward: excess.forward,
+        input: excess.total() - excess.forward - excess.weights,
+        weights: excess.weights,
+    };
     let output_layer = passes.head.scaled(i.output_layers());
     let ending = Pass {
         forward: output_layer.forward,
         input: output_layer.total() - output_layer.forward - output_layer.weights,
         weights: output_layer.weights + each.head,
     };
-    let (first, last) = (encoding.plus(&layer, first), ending.plus(&layer, last));
+    let first_pass = encoding.plus(&layer, first.all).plus(&bf16, first.bf16);
+    let last_pass = ending.plus(&layer, last.all).plus(&bf16, last.bf16);
     let hosted = 1.0 + host / device.max(1e-12);
     let images_ahead = if in_front { encoding.forward } else { 0.0 };
-    let ahead = hosted * (layers * forward + head.forward + images_ahead + 0.5 * transfer);
+    let ahead =
+        hosted * (layer_count * forward + bf16_count * excess.forward + head.forward + images_ahead + 0.5 * transfer);
     let traffic = comm::data(i, c, &f, &local);
     // Copies to and from the host run beside layers, and beside collectives that nothing hides. Other collectives run
     // beside kernels and the waits for copies.
     let of_layers = (device + host - head.total() - ends_sums - encoded - transfer).max(0.0);
-    let of_layers =
-        [forward, per_layer + each.layer - forward].map(|seconds| of_layers * seconds / layer.total().max(1e-12));
+    let bf16_share = bf16_count / layer_count.max(1e-9);
+    let of_layers = [
+        forward + bf16_share * excess.forward,
+        per_layer + each.layer - forward + bf16_share * (excess.total() - excess.forward),
+    ]
+    .map(|seconds| of_layers * seconds / layer.plus(&bf16, bf16_share).total().max(1e-12));
     let open = if i.software.overlap_data { [0.0; 2] } else { traffic.by_pass() };
     let [[layers_ahead, layers_back], [open_ahead, open_back]] = [of_layers, open];
     let offload =
@@ -386,14 +429,14 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let beside = |[ahead, back]: [f64; 2], [contended_ahead, contended_back]: [f64; 2]| {
         [Beside { seconds: ahead, contended: contended_ahead }, Beside { seconds: back, contended: contended_back }]
     };
-    let micro = beside(both, contended(i.shard_ranks(i.dp * i.cp) * i.tp, layers));
+    let micro = beside(both, contended(i.shard_ranks(i.dp * i.cp) * i.tp, layer_count));
     let reach = i.dp * i.cp * i.tp;
     // With an optimizer per stage, the passes of input gradients, and with them the collectives, have ended.
     let once = if i.pp > 1.0 && i.schedule.has_independent_optimizers() {
-        let [contended_ahead, _] = contended(reach, stage_layers(i, 0.0));
-        beside([first.forward, first.weights].map(|seconds| hosted * seconds), [contended_ahead, 0.0])
+        let [contended_ahead, _] = contended(reach, first.all);
+        beside([first_pass.forward, first_pass.weights].map(|seconds| hosted * seconds), [contended_ahead, 0.0])
     } else {
-        beside(both, contended(reach, layers))
+        beside(both, contended(reach, layer_count))
     };
     let data = exposed_data(i, c, [once, micro], traffic);
     let [ahead, back] = data.per_micro;
@@ -404,20 +447,22 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
     let waits_with =
         |copied: f64| Pass { forward: ahead + copied * copied_ahead, input: back + copied * copied_back, weights: 0.0 };
     // The first micro-batch meets these waits on every stage. Idle stages have copied the first layer of a chunk by then.
-    let (waits, filling) = (waits_with(1.0), waits_with((1.0 - i.vpp.max(Count::ONE) / layers.max(1e-9)).max(0.0)));
+    let (waits, filling) =
+        (waits_with(1.0), waits_with((1.0 - i.vpp.max(Count::ONE) / layer_count.max(1e-9)).max(0.0)));
     let pace = PipelineTimes {
-        first: first.plus(&waits, 1.0),
-        last: last.plus(&waits, 1.0),
+        first: first_pass.plus(&waits, 1.0),
+        last: last_pass.plus(&waits, 1.0),
         end_stage_host_delay: [
-            host_excess(first.total() + transfer, of_first),
-            host_excess(last.total() + transfer, of_last),
+            host_excess(first_pass.total() + transfer, of_first),
+            host_excess(last_pass.total() + transfer, of_last),
         ],
         path: ending
             .plus(&layer, i.arch.depth() + i.mtp_layers)
+            .plus(&bf16, bf16_layers)
             .plus(&encoding, 1.0)
             .plus(&filling, i.pp - 1.0)
             .plus(&waits, 1.0),
-        slowest: stage.total() + sums + layers * (tensor + context + expert) + encoded + waits.total(),
+        slowest: stage.total() + sums + layer_count * (tensor + context + expert) + encoded + waits.total(),
         host,
         hop,
         hidden: if i.software.overlap_pipeline { 1.0 - c.pipeline_exposed.min(1.0) } else { 0.0 },
@@ -436,9 +481,9 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
         elementwise: m * (stage.elementwise + sums),
         recompute: m * stage.recompute,
         host: m * host,
-        tensor_parallel: m * layers * tensor,
-        context_parallel: m * layers * context,
-        expert_parallel: m * layers * expert,
+        tensor_parallel: m * layer_count * tensor,
+        context_parallel: m * layer_count * context,
+        expert_parallel: m * layer_count * expert,
         pipeline_transfer: m * transfer,
         pipeline_bubble: bubble,
         data_parallel: data + comm::shared_embedding(i, &f),
@@ -446,11 +491,24 @@ pub(super) fn step_with_passes(i: &TrainingInput, c: &Constants, resolved: Resol
         offload: offload.total(m),
         images: m * encoded,
     };
-    let again = one.recompute_flops * i.arch.depth() * i.tp * i.cp / (i.micro * i.seq);
+    let again = one.recompute_flops * i.arch.depth() + excess.recompute_flops * bf16_layers;
+    let again = again * i.tp * i.cp / (i.micro * i.seq);
     let executed = if i.software.fused_attention { passes.causal_flops } else { passes.flops };
     let flops = [passes.flops, passes.causal_flops, executed + again];
     let images = encoded;
-    let micro_batch = MicroBatch { layers, output, sums, tensor, context, expert, transfer, host, host_ratios, images };
+    let micro_batch = MicroBatch {
+        layers: layer_count,
+        bf16_layers: bf16_count,
+        output,
+        sums,
+        tensor,
+        context,
+        expert,
+        transfer,
+        host,
+        host_ratios,
+        images,
+    };
     Step { plan, in_flight, time, micro_batch, memory, memory_upper: upper, flops }
 }
 

@@ -87,6 +87,8 @@ impl OperatorSink for Operators {
 pub struct MicroBatch {
     /// Layers of the stage.
     pub layers: f64,
+    /// Those of them that are computed in 16 bit, if the format is narrower.
+    pub bf16_layers: f64,
     /// Number of times that the output layer runs on the stage: once on the last stage, plus once per
     /// multi-token-prediction layer.
     pub output: f64,

@@ -10,6 +10,7 @@ use crate::constants::Constants;
 use crate::traits::{SelectiveRecompute, ShardCopies, TokenSplit};
 use atlas_core::count::Count;
 
+mod bf16_layers;
 mod communication;
 mod layouts;
 mod published;

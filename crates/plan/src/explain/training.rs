@@ -38,6 +38,8 @@ pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<T
         step_seconds: whole.total.step_time_ms? / 1000.0,
         is_simulated: detail.simulated.is_some(),
         operators: layer::operators(&input, &constants, out.recompute),
+        bf16_operators: layer::bf16_operators(&input, &constants, out.recompute)
+            .filter(|_| out.micro_batch.bf16_layers > 0.0),
         input,
         constants,
         out,
@@ -84,6 +86,8 @@ struct Reported<'a> {
     out: TrainingEstimate,
     /// Operators of an average layer and of the output layer; `None` for convolutional networks.
     operators: Option<[Operators; 2]>,
+    /// Operators of an average layer in 16 bit; `None` if the slowest stage has no such layers besides others.
+    bf16_operators: Option<Operators>,
 }
 
 impl Reported<'_> {
@@ -159,8 +163,7 @@ impl Reported<'_> {
                 if of.sums == 0.0 { passes } else { passes + once("t_sums", "accumulating gradients in fp32", of.sums) }
             }
             TimePart::Recompute => {
-                let [layer, _] = self.operators.as_ref()?;
-                self.layers() * operators::recomputed("t_again", "recomputation of an average layer", layer)?
+                self.in_layers(|layer| operators::recomputed("t_again", "recomputation of an average layer", layer))?
             }
             TimePart::Host => once("t_host", "kernel launches that the device waits for", of.host).into(),
             TimePart::TensorParallel => a_layer("exposed tensor-parallel communication per layer", of.tensor),
@@ -179,10 +182,9 @@ impl Reported<'_> {
 
     /// Seconds of the operators of a class: slowest stage, one micro-batch.
     fn passes(&self, class: Class) -> Option<Written> {
-        let [layer, head] = self.operators.as_ref()?;
-        let layer = operators::passes("t_layer", "passes of an average layer", layer, class);
+        let [_, head] = self.operators.as_ref()?;
+        let layers = self.in_layers(|layer| operators::passes("t_layer", "passes of an average layer", layer, class));
         let head = operators::passes("t_head", "passes of the output layer", head, class);
-        let layers = layer.map(|layer| self.layers() * layer);
         let times = self.out.micro_batch.output;
         let head = head.filter(|_| times > 0.0).map(|head| match times {
             1.0 => Written::from(head),
@@ -195,6 +197,23 @@ impl Reported<'_> {
             (Some(layers), Some(head)) => Some(layers + head),
             (Some(layers), None) => Some(layers),
             (None, head) => head,
+        }
+    }
+
+    /// Seconds of the layers of the slowest stage, if a layer with these operators takes `of` them.
+    fn in_layers(&self, of: impl Fn(&Operators) -> Option<Term>) -> Option<Written> {
+        let [own, _] = self.operators.as_ref()?;
+        let Some(bf16) = &self.bf16_operators else { return of(own).map(|own| self.layers() * own) };
+        let count = || {
+            Term::input("L_16", "of these layers, those in 16 bit", "", self.out.micro_batch.bf16_layers)
+                .from(Origin::Engine("bf16_layers, at the start and the end of the model"))
+                .depending_on(vec![self.knob("bf16_layers", Knob::Bf16Layers)])
+        };
+        let own = of(own).map(|own| (self.layers() - count()) * own);
+        let bf16 = of(bf16).map(|bf16| count() * Term { symbol: format!("{}_16", bf16.symbol).into(), ..bf16 });
+        match (own, bf16) {
+            (Some(own), Some(bf16)) => Some(own + bf16),
+            (own, bf16) => own.or(bf16),
         }
     }
 

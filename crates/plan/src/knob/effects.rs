@@ -14,7 +14,7 @@ use atlas_core::plan::Engine;
 use atlas_document::Diagnostics;
 
 /// Starting points of the tests: target, workload, and settings that make further knobs effective.
-const TRAINING: [(&str, &str, &[&str]); 9] = [
+const TRAINING: [(&str, &str, &[&str]); 10] = [
     ("h100-sxm-128", "llama3.1-70b-train", &[]),
     ("h100-sxm-128", "llama3.1-70b-train", &["sharding=zero3", "trained=lora", "recompute=full", "vpp=1"]),
     ("h100-sxm-8", "llama3-70b-qlora", &[]),
@@ -24,6 +24,7 @@ const TRAINING: [(&str, &str, &[&str]); 9] = [
     ("h100-sxm-64", "mixtral-8x7b-train", &["pp=1", "vpp=1", "sharding=zero3", "overlap=off"]),
     ("h100-sxm-64", "llama3.1-8b-train", &["rack_kw=30", "cp=2"]),
     ("h100-sxm-8", "qwen2.5-vl-7b-train", &[]),
+    ("h100-sxm-64", "llama3.1-8b-train", &["precision=fp8"]),
 ];
 const SERVING: [(&str, &str, &[&str]); 15] = [
     ("h100-sxm-8", "llama3.1-70b-serve", &[]),

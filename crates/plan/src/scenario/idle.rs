@@ -10,6 +10,7 @@ use atlas_core::plan::{
     Arrivals, ContextExchange, CpuOffload, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding,
     SharedExperts, Trained,
 };
+use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Attention;
 use atlas_perf::serving::{Admission, Stack};
 
@@ -60,6 +61,10 @@ const ONE_TENSOR_RANK: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Tp, "n
 const ONE_STAGE: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Pp, "no pipeline stages: set pp");
 const WHOLE_SEQUENCES: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Cp, "no context parallelism: set cp");
 const NO_NEXT_TOKEN: IneffectiveKnob = IneffectiveKnob::with_reason("the model does not predict the next token");
+const WIDE_FORMAT: IneffectiveKnob = IneffectiveKnob::requiring(
+    Knob::Precision,
+    "all layers are computed in 16 bit or wider: set precision to fp8 or fp4",
+);
 const ONE_REPLICA: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Dp, "there is only one replica: set dp");
 const ONE_DEVICE: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Dp, "there is only one accelerator: set dp");
 const ONE_DOMAIN: IneffectiveKnob =
@@ -192,6 +197,8 @@ impl Scenario {
             }
             Knob::CpCommType => when(plan.cp.unwrap_or(Count::ONE) <= 1.0, WHOLE_SEQUENCES),
             Knob::MtpLayers => when(!next_token(model), NO_NEXT_TOKEN),
+            Knob::Bf16Layers => when(model.convolutions.is_some(), NO_TOKENS)
+                .or(when(!Precision::from(self.format(&self.base)).is_narrow(), WIDE_FORMAT)),
             Knob::Overlap => when(ranks <= 1.0, ONE_DEVICE),
             Knob::OverlapData | Knob::Sharding => when(shape.dp * plan.cp.unwrap_or(Count::ONE) <= 1.0, ONE_REPLICA),
             Knob::Shard => {

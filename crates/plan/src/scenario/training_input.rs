@@ -68,6 +68,7 @@ impl Scenario {
             recompute_layers: plan.recompute_layers,
             recompute_reserve: plan.recompute_reserve.unwrap_or(HEADROOM),
             precision,
+            bf16_layers: plan.bf16_layers.unwrap_or(Count::ZERO),
             block_scaled: matches!(format, Format::Mxfp8 | Format::Fp4),
             imbalance: plan.imbalance.unwrap_or(1.0),
             weight_bytes: if masters { 4.0 } else { 2.0 },

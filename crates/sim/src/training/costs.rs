@@ -8,13 +8,14 @@ use super::operators::{self, Block, Operator};
 use super::passes::{self, Chunk, Pass, SurroundingOperators, Traffic};
 use super::program::{Lane, Port};
 use atlas_core::count::Count;
+use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
 use atlas_perf::convolution::Residual;
 use atlas_perf::training::Offload;
 use atlas_perf::training::memory;
 use atlas_perf::training::memory::LocalParams;
 use atlas_perf::training::optimizer;
-use atlas_perf::training::stages::chunk_layers;
+use atlas_perf::training::stages::{bf16_chunk_layers, chunk_layers};
 use atlas_perf::training::step::{AccumulationTime, accumulation};
 use atlas_perf::training::{
     ContextExchange, Sharding, TrainingEstimate, TrainingInput, comm, estimate, estimate_with_plan,
@@ -133,10 +134,14 @@ impl Costs {
         if let Some(last) = sizes.last_mut() {
             *last += f64::from(i.mtp_layers);
         }
-        let (blocks, head) = kernels(i, c, &full);
+        let (blocks, bf16, head) = kernels(i, c, &full);
         // Launches run ahead of the long kernels of the output layer, so that its stage waits less.
-        let [other_blocks, last_blocks]: [Vec<Block>; 2] =
-            full.micro_batch.host_ratios.map(|ratio| blocks.iter().map(|block| block.scaled(1.0 + ratio)).collect());
+        let scaled = |blocks: &[Block]| {
+            full.micro_batch
+                .host_ratios
+                .map(|ratio| -> Vec<Block> { blocks.iter().map(|block| block.scaled(1.0 + ratio)).collect() })
+        };
+        let [[other_blocks, last_blocks], [other_bf16, last_bf16]] = [scaled(&blocks), scaled(&bf16)];
         let [_, ratio] = full.micro_batch.host_ratios;
         let head: Vec<Operator> = head.iter().map(|operator| operator.scaled(1.0 + ratio)).collect();
         let front = operators::images(i, c, plan);
@@ -153,7 +158,14 @@ impl Costs {
                     head: if at + 1 == count { head.as_slice() } else { &[] },
                 };
                 let ends = (at as u32 + 1).is_multiple_of(stages.get());
-                passes::chunk(if ends { &last_blocks } else { &other_blocks }, around, layers, &traffic)
+                let (blocks, bf16) = if ends { (&last_blocks, &last_bf16) } else { (&other_blocks, &other_bf16) };
+                // The layers of a chunk are alike: of those in 16 bit, each has its share.
+                let share = bf16_chunk_layers(i, at as f64) / layers.max(1e-9);
+                if share <= 0.0 || bf16.is_empty() {
+                    return passes::chunk(blocks, around, layers, &traffic);
+                }
+                let mixed: Vec<Block> = blocks.iter().zip(bf16).map(|(own, bf16)| own.toward(bf16, share)).collect();
+                passes::chunk(&mixed, around, layers, &traffic)
             })
             .collect();
         // Gradients are reduced in their own format. Only trained weights change, but shards are gathered whole.
@@ -340,24 +352,29 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     }
 }
 
-/// Returns the blocks of the mean layer, and the operators of the output layer, without waits for the host. The time of
-/// accumulating gradients is spread over operators with weights.
-fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
+/// Returns the blocks of the mean layer, those of layers that are computed in 16 bit although the format is narrower (if
+/// there are any), and the operators of the output layer, without waits for the host. The time of accumulating gradients
+/// is spread over operators with weights.
+fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Block>, Vec<Operator>) {
+    let plan = full.recompute;
     let (mut blocks, mut head) = match i.arch.convolutions {
-        None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
+        None => (operators::blocks(i, c, i.precision, plan), operators::head(i, c)),
         Some(network) => convolutional(i, c, full, &network),
     };
+    let mut bf16 = if i.bf16_ends() == [0.0; 2] { Vec::new() } else { operators::blocks(i, c, Precision::Bf16, plan) };
     let sums = if i.arch.convolutions.is_none() {
         accumulation(i, c, &LocalParams::of(i))
     } else {
         AccumulationTime::default()
     };
-    summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums.layer);
+    for blocks in [&mut blocks, &mut bf16] {
+        summed(blocks.iter_mut().flat_map(|block| &mut block.operators), sums.layer);
+    }
     summed(head.iter_mut(), sums.head);
     for operator in &mut head {
         *operator = operator.scaled(i.output_layers());
     }
-    (blocks, head)
+    (blocks, bf16, head)
 }
 
 /// Distributes `seconds` of gradient accumulation over operators, in proportion to the time of their weight gradients.

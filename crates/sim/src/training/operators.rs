@@ -34,6 +34,19 @@ impl Operator {
         self.forward + self.input + self.weights + self.recompute
     }
 
+    /// Returns the operator interpolated from `self` (`share` = 0) to the same operator in another format (`share` = 1).
+    #[must_use]
+    pub fn toward(&self, to: &Operator, share: f64) -> Operator {
+        let mix = |a: f64, b: f64| a + share * (b - a);
+        Operator {
+            forward: mix(self.forward, to.forward),
+            input: mix(self.input, to.input),
+            weights: mix(self.weights, to.weights),
+            recompute: mix(self.recompute, to.recompute),
+            ..*self
+        }
+    }
+
     /// Returns the operator with all times multiplied by `by`.
     #[must_use]
     pub fn scaled(&self, by: f64) -> Operator {
@@ -61,6 +74,13 @@ pub struct Block {
 }
 
 impl Block {
+    /// Returns the block interpolated from `self` (`share` = 0) to the same block in another format (`share` = 1).
+    #[must_use]
+    pub fn toward(&self, to: &Block, share: f64) -> Block {
+        let operators = self.operators.iter().zip(&to.operators).map(|(own, to)| own.toward(to, share)).collect();
+        Block { operators, ..*self }
+    }
+
     /// Returns the block with the times of its operators multiplied by `by`.
     #[must_use]
     pub fn scaled(&self, by: f64) -> Block {
@@ -68,9 +88,9 @@ impl Block {
     }
 }
 
-/// Returns the blocks of the mean layer in order of execution.
+/// Returns the blocks of the mean layer in `precision`, in order of execution.
 #[must_use]
-pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
+pub fn blocks(i: &TrainingInput, c: &Constants, precision: Precision, plan: Plan) -> Vec<Block> {
     let fabric = comm::fabric(i, c);
     let mut all = Vec::new();
     training::for_each_block(i, |block| {
@@ -80,7 +100,7 @@ pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
             share: block.share,
             tensor: block.share * comm::reduction(i, &fabric, block),
             recomputed: block.recomputed(plan),
-            operators: ops.iter().map(|op| timed(i, c, op, i.precision, plan).scaled(block.share)).collect(),
+            operators: ops.iter().map(|op| timed(i, c, op, precision, plan).scaled(block.share)).collect(),
         });
     });
     all
@@ -166,7 +186,7 @@ mod tests {
         for input in [dense, TrainingInput { arch: experts, ep: Count::new(8), ..dense }] {
             let mut e = estimate(&input, &c);
             e.time.host = 0.0;
-            let blocks = blocks(&input, &c, e.recompute);
+            let blocks = blocks(&input, &c, input.precision, e.recompute);
             let layers: f64 = blocks.iter().flat_map(|b| &b.operators).map(Operator::total).sum();
             let found = input.arch.layers * layers + head(&input, &c).iter().map(Operator::total).sum::<f64>();
             let t = &e.time;

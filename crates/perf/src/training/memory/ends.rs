@@ -1,6 +1,6 @@
 //! Memory of the pipeline stages that may hold most, under any recomputation plan.
 
-use super::kept::{KeptActivations, RecomputeLevels};
+use super::kept::LayerLevels;
 use super::stage::{ModelStates, Stage, device_share, gathered_head, gathered_layer, non_activation_memory};
 use super::{MemoryBreakdown, convolutional_activations};
 use crate::constants::Constants;
@@ -14,7 +14,7 @@ use atlas_core::count::Count;
 pub struct PeakStages<'a> {
     i: &'a TrainingInput,
     c: &'a Constants,
-    levels: RecomputeLevels<'a>,
+    levels: LayerLevels<'a>,
     first: StageMemory,
     /// The first of the longest stages between the ends, if it may hold more than the first stage.
     middle: Option<StageMemory>,
@@ -58,7 +58,7 @@ impl<'a> PeakStages<'a> {
         let longer =
             |number: &f64| i.copies() > 1.0 || stage_layers(i, *number) > i.arch.depth() * first.stage.share + 1e-9;
         let middle = longest_middle_stage(i).filter(longer).map(end);
-        PeakStages { i, c, levels: RecomputeLevels::of(i), middle, last: (i.pp > 1.0).then(|| end(i.pp - 1.0)), first }
+        PeakStages { i, c, levels: LayerLevels::of(i), middle, last: (i.pp > 1.0).then(|| end(i.pp - 1.0)), first }
     }
 
     /// Memory of the accelerator that holds most under `plan`.
@@ -144,11 +144,12 @@ impl<'a> PeakStages<'a> {
         if let Some(network) = &i.arch.convolutions {
             return ActivationLoad { images: convolutional_activations(i, network), ..ActivationLoad::default() };
         }
-        let kept = self.levels.under(plan);
+        let (whole, kept) = (self.levels.whole(), self.levels.under(plan));
         let images = i.images.map_or(0.0, |images| {
             i.micro * (images.kept + plan.full_share * (images.kept_input_bytes - images.kept)) / i.tp.max(Count::ONE)
         });
-        let mut load = ActivationLoad { layer: kept.layer(i), kept: Some(kept), images, ..ActivationLoad::default() };
+        let mut load =
+            ActivationLoad { layer: kept.layer(i), layers: Some(*plan), images, ..ActivationLoad::default() };
         // The first layers of a stage are recomputed last, when the activations of the later ones are freed. The logits
         // are freed by then as well, but a caching allocator that groups blocks by size can rarely reuse their memory.
         let again = |of: f64, share: f64, without: Plan, with: Plan| {
@@ -159,13 +160,13 @@ impl<'a> PeakStages<'a> {
             }
         };
         if plan.mlp_share > 0.0 && plan.full_share < 1.0 {
-            let of = if i.arch.moe_layers() > 0.0 { self.levels.whole.mixture } else { self.levels.whole.mlp };
+            let of = if i.arch.moe_layers() > 0.0 { whole.mixture } else { whole.mlp };
             let at = |mlp_share| Plan { mlp_share, full_share: 0.0, ..*plan };
             load.mlp = again(of, plan.mlp_share, at(0.0), at(1.0));
         }
         if plan.full_share > 0.0 {
             let at = |full_share| Plan { full_share, ..*plan };
-            load.full = again(self.levels.whole.layer(i), plan.full_share, at(0.0), Plan::FULL);
+            load.full = again(whole.layer(i), plan.full_share, at(0.0), Plan::FULL);
         }
         load
     }
@@ -179,7 +180,11 @@ impl<'a> PeakStages<'a> {
     fn activations(&self, end: &StageMemory, load: &ActivationLoad) -> f64 {
         let one = |stage: &Stage| {
             let encoded = if stage.is_first() { load.images } else { 0.0 };
-            load.kept.as_ref().map_or(load.images, |kept| stage.kept_bytes(self.i, kept) + encoded)
+            let layers = load.layers.as_ref().map(|plan| {
+                let kept = self.levels.of_stage(stage.bf16_share, plan);
+                stage.kept_bytes(self.i, &kept)
+            });
+            layers.map_or(load.images, |layers| layers + encoded)
         };
         let opposite = end.opposite.as_ref().map_or(0.0, |(stage, in_flight)| in_flight * one(stage));
         (end.in_flight * one(&end.stage) + opposite) * device_share(self.i.offload.activations)
@@ -215,8 +220,8 @@ impl<'a> PeakStages<'a> {
 /// Kept and recomputed activations under a plan.
 #[derive(Debug, Clone, Copy, Default)]
 struct ActivationLoad {
-    /// Bytes per token; `None` for convolutional networks.
-    kept: Option<KeptActivations>,
+    /// The plan of the layers; `None` for convolutional networks.
+    layers: Option<Plan>,
     /// Bytes per token kept by the largest layer.
     layer: f64,
     /// Bytes of images per micro-batch: all activations of a convolutional network, or the additional activations of

@@ -3,6 +3,7 @@
 use atlas_core::count::Count;
 use std::cell::OnceCell;
 
+use crate::accelerator::Precision;
 use crate::training::input::{Plan, TrainingInput};
 use atlas_core::plan::Recompute;
 
@@ -20,7 +21,8 @@ pub(super) struct KeptActivations {
 }
 
 impl KeptActivations {
-    pub(super) fn of(i: &TrainingInput, recompute: Recompute) -> KeptActivations {
+    /// Bytes kept by layers in `precision`.
+    fn of(i: &TrainingInput, precision: Precision, recompute: Recompute) -> KeptActivations {
         let a = &i.arch;
         let split = if i.sequence_parallel { i.tp } else { Count::ONE };
         let wide = i.element_bytes();
@@ -33,11 +35,11 @@ impl KeptActivations {
         }
         // Inputs of norms, and the block inputs that the projections keep (in the format of their GEMMs). Selective
         // recomputation recomputes norms and activation functions, so their outputs are not kept.
-        let kept = if i.precision.is_narrow() { i.precision.bytes() } else { wide };
+        let kept = if precision.is_narrow() { precision.bytes() } else { wide };
         let again = recompute == Recompute::Selective;
         // Shares of the outputs of dense and grouped products that are kept.
         let how = i.software.selective_recompute;
-        let (products, grouped) = match (again && how.alternates(), i.precision.is_narrow()) {
+        let (products, grouped) = match (again && how.alternates(), precision.is_narrow()) {
             (false, _) => (1.0, 1.0),
             (true, true) => (1.0 - how.share_of_8_bit(), 1.0 - how.share_of_grouped()),
             (true, false) => (0.5, 1.0 - how.share_of_grouped()),
@@ -104,33 +106,36 @@ impl KeptActivations {
     }
 }
 
-/// Kept bytes at each level of recomputation, computed on demand.
-pub(super) struct RecomputeLevels<'a> {
+/// Kept bytes of layers in one format at each level of recomputation, computed on demand.
+struct RecomputeLevels<'a> {
     i: &'a TrainingInput,
+    precision: Precision,
     /// Layers without recomputation.
-    pub(super) whole: KeptActivations,
+    whole: KeptActivations,
     selective: OnceCell<KeptActivations>,
     full: OnceCell<KeptActivations>,
 }
 
 impl<'a> RecomputeLevels<'a> {
-    pub(super) fn of(i: &'a TrainingInput) -> Self {
+    fn of(i: &'a TrainingInput, precision: Precision) -> Self {
         RecomputeLevels {
             i,
-            whole: KeptActivations::of(i, Recompute::None),
+            precision,
+            whole: KeptActivations::of(i, precision, Recompute::None),
             selective: OnceCell::new(),
             full: OnceCell::new(),
         }
     }
 
-    pub(super) fn under(&self, plan: &Plan) -> KeptActivations {
-        let full = || self.full.get_or_init(|| KeptActivations::of(self.i, Recompute::Full));
+    fn under(&self, plan: &Plan) -> KeptActivations {
+        let full = || self.full.get_or_init(|| KeptActivations::of(self.i, self.precision, Recompute::Full));
         if plan.full_share >= 1.0 {
             return *full();
         }
         let mut kept = self.whole;
         if plan.selective_share > 0.0 {
-            let selective = self.selective.get_or_init(|| KeptActivations::of(self.i, Recompute::Selective));
+            let selective =
+                self.selective.get_or_init(|| KeptActivations::of(self.i, self.precision, Recompute::Selective));
             kept = kept.interpolate(selective, plan.selective_share);
         }
         if plan.mlp_share > 0.0 {
@@ -140,5 +145,47 @@ impl<'a> RecomputeLevels<'a> {
             kept = kept.interpolate(full(), plan.full_share);
         }
         kept
+    }
+}
+
+/// Kept bytes of all layers, some of which may be computed in 16 bit.
+pub(super) struct LayerLevels<'a> {
+    own: RecomputeLevels<'a>,
+    bf16: Option<RecomputeLevels<'a>>,
+    /// Share of the model's layers that are computed in 16 bit.
+    bf16_share: f64,
+}
+
+impl<'a> LayerLevels<'a> {
+    pub(super) fn of(i: &'a TrainingInput) -> Self {
+        let bf16_share = i.bf16_ends().iter().sum::<f64>() / i.arch.depth().max(1.0);
+        LayerLevels {
+            own: RecomputeLevels::of(i, i.precision),
+            bf16: (bf16_share > 0.0).then(|| RecomputeLevels::of(i, Precision::Bf16)),
+            bf16_share,
+        }
+    }
+
+    /// Bytes of a layer of which the share `bf16_share` is computed in 16 bit.
+    fn mixed(&self, bf16_share: f64, of: impl Fn(&RecomputeLevels<'a>) -> KeptActivations) -> KeptActivations {
+        match &self.bf16 {
+            Some(bf16) => of(&self.own).interpolate(&of(bf16), bf16_share),
+            None => of(&self.own),
+        }
+    }
+
+    /// The mean layer of the model without recomputation.
+    pub(super) fn whole(&self) -> KeptActivations {
+        self.mixed(self.bf16_share, |levels| levels.whole)
+    }
+
+    /// The mean layer of the model.
+    pub(super) fn under(&self, plan: &Plan) -> KeptActivations {
+        self.mixed(self.bf16_share, |levels| levels.under(plan))
+    }
+
+    /// The mean layer of a stage that computes the share `bf16_share` of its layers in 16 bit.
+    pub(super) fn of_stage(&self, bf16_share: f64, plan: &Plan) -> KeptActivations {
+        self.mixed(bf16_share, |levels| levels.under(plan))
     }
 }

@@ -6,7 +6,7 @@ use crate::arch::Architecture;
 use crate::constants::Constants;
 use crate::training::adapters::Adapters;
 use crate::training::input::TrainingInput;
-use crate::training::stages::stage_layers;
+use crate::training::stages::{bf16_stage_layers, stage_layers};
 use atlas_core::count::Count;
 use atlas_core::plan::{PipelineSchedule as Schedule, Sharding};
 
@@ -25,6 +25,8 @@ pub(super) struct Stage {
     place: StagePosition,
     /// Share of the model's layers.
     pub(super) share: f64,
+    /// Share of the layers of the stage that are computed in 16 bit; see [`TrainingInput::bf16_layers`].
+    pub(super) bf16_share: f64,
     number: f64,
     attention: f64,
     linear: f64,
@@ -42,13 +44,15 @@ impl Stage {
         } else {
             StagePosition::Middle
         };
-        let share = stage_layers(i, number) / a.depth().max(1.0);
+        let own = stage_layers(i, number);
+        let share = own / a.depth().max(1.0);
         // Multi-token-prediction layers are of the same kind as the last layer.
         let further = if number >= i.pp - 1.0 { i.mtp_layers } else { Count::ZERO };
+        let bf16_share = bf16_stage_layers(i, number) / (own + further).max(1e-9);
         let (attention, linear, layers) =
             (a.attention_layers() * share + further, a.linear_layers() * share, a.mlp_layers() * share);
         if !a.is_moe() {
-            return Stage { place, share, number, attention, linear, dense: layers + further, moe: 0.0 };
+            return Stage { place, share, bf16_share, number, attention, linear, dense: layers + further, moe: 0.0 };
         }
         let before = match place {
             StagePosition::First => 0.0,
@@ -57,7 +61,7 @@ impl Stage {
         };
         let leading = (a.dense_layers - before).clamp(0.0, layers);
         let moe = (layers - leading) / a.moe_step.max(Count::ONE);
-        Stage { place, share, number, attention, linear, dense: layers - moe, moe: moe + further }
+        Stage { place, share, bf16_share, number, attention, linear, dense: layers - moe, moe: moe + further }
     }
 
     /// Whether it is the first stage, or the only one.

@@ -78,6 +78,28 @@ fn multi_token_prediction_matches_the_closed_form() {
 }
 
 #[test]
+fn layers_in_16_bit_match_the_closed_form() {
+    let mut accelerator = Accelerator::default();
+    accelerator.flops[Precision::Fp8 as usize] = 2.0 * accelerator.peak(Precision::Bf16);
+    let narrow = TrainingInput { accelerator, precision: Precision::Fp8, ..pipelined() };
+    let alone = TrainingInput {
+        accelerator,
+        precision: Precision::Fp8,
+        recompute: Recompute::Selective,
+        ..TrainingInput::default()
+    };
+    for base in [narrow, TrainingInput { vpp: Count::new(5), ..narrow }, alone] {
+        let systems = [0, 1, 8, 40, 80].map(|layers| TrainingInput { bf16_layers: Count::new(layers), ..base });
+        let (off, at) = worst(&systems);
+        assert!(off.abs() < 0.05, "{at}");
+        let steps = systems.map(|system| run_of(&system).step.mean);
+        assert!(steps.is_sorted() && steps[3] > 1.05 * steps[0], "{steps:?}");
+        let wide = run_of(&TrainingInput { precision: Precision::Bf16, ..base }).step.mean;
+        assert!((steps[4] / wide - 1.0).abs() < 1e-6, "{} {wide}", steps[4]);
+    }
+}
+
+#[test]
 fn context_exchanges_match_the_closed_form() {
     for context_exchange in [ContextExchange::Ring, ContextExchange::AllGather, ContextExchange::AllToAll] {
         for (cp, seq) in [(2, 16_384.0), (4, 32_768.0), (8, 131_072.0)] {
