@@ -240,6 +240,9 @@ fields! {
     OverlapExperts "overlap_experts" Flag Planned,
     // Formats.
     Precision "precision" Text Planned,
+    Bf16Ends "first_last_layers_bf16" Flag Context,
+    Bf16LayersAtStart "num_layers_at_start_in_bf16" Sum Planned,
+    Bf16LayersAtEnd "num_layers_at_end_in_bf16" Sum Planned,
     Fp8Format "fp8_format" Text Context,
     Fp8Recipe "fp8_recipe" Text Planned,
     WeightsPrecision "weights_precision" Text Planned,

@@ -237,6 +237,13 @@ fn experts_stages_and_overlap_of_megatron_are_planned() {
         "--decoder-first-pipeline-num-layers 5 --decoder-last-pipeline-num-layers 8 --mtp-num-layers 1",
         &[("first_layers", "5"), ("last_layers", "8"), ("mtp_layers", "1")],
     );
+    let narrow = "--bf16 --fp8-format hybrid --fp8-recipe tensorwise --first-last-layers-bf16";
+    expect(narrow, &[("bf16_layers", "2")]);
+    expect(
+        &format!("{narrow} --num-layers-at-start-in-bf16 2 --num-layers-at-end-in-bf16 3"),
+        &[("precision", "fp8"), ("bf16_layers", "5")],
+    );
+    expect("--bf16 --fp8-format hybrid --num-layers-at-start-in-bf16 2", &[("bf16_layers", "0")]);
     expect(
         "--cp-comm-type a2a --overlap-grad-reduce --overlap-moe-expert-parallel-comm --grad-reduce-in-bf16 \
          --num-distributed-optimizer-instances 2 --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 --optimizer adam",

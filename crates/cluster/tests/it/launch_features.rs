@@ -178,6 +178,20 @@ fn megatron_launch_has_context_parallelism_and_mtp_options() {
     for (setting, value) in [("cp_comm_type", "all_gather"), ("mtp_layers", "1")] {
         refuses(written(Tool::DeepSpeed, &[(setting, value)]), setting, "no setting");
     }
+    let narrow = [("precision", "fp8"), ("bf16_layers", "5"), ("tp", "4")];
+    says(
+        &written(Tool::MegatronLm, &narrow).unwrap(),
+        &[
+            "--fp8-recipe tensorwise",
+            "--first-last-layers-bf16",
+            "--num-layers-at-start-in-bf16 2",
+            "--num-layers-at-end-in-bf16 3",
+        ],
+    );
+    for tool in [Tool::MegatronBridge, Tool::Nemo, Tool::Torchtitan] {
+        let reason = if tool == Tool::MegatronBridge { "0 layers in 16 bit" } else { "no setting" };
+        refuses(written(tool, &narrow), "bf16_layers", reason);
+    }
     refuses(written(Tool::MegatronLm, &[("pp_schedule", "dualpipe"), ("global", "512")]), "pp_schedule", "no setting");
 }
 

@@ -278,6 +278,14 @@ fn stated_knobs_come_back_from_launch_scripts() {
         ("overlap_tensor", "on"),
     ];
     all.extend(lost(Tool::MegatronLm, "h100-sxm-128", "llama3.1-70b-train", &training));
+    for layers in ["2", "5"] {
+        let narrow = [("precision", "fp8"), ("bf16_layers", layers), ("pp", "4"), ("vpp", "1"), ("tp", "4")];
+        all.extend(lost(Tool::MegatronLm, "h100-sxm-128", "llama3.1-70b-train", &narrow));
+    }
+    for layers in ["2", "4"] {
+        let narrow = [("precision", "fp8"), ("bf16_layers", layers), ("pp", "4"), ("vpp", "1"), ("tp", "4")];
+        all.extend(lost(Tool::MegatronBridge, "h100-sxm-128", "llama3.1-70b-train", &narrow));
+    }
     let pod = [("tp", "2"), ("pp", "1"), ("sharding", "zero3")];
     for target in ["tpu-v5p-128", "tpu-v6e-256"] {
         all.extend(lost(Tool::MaxText, target, "llama3.1-8b-train", &pod));

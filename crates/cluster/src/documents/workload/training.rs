@@ -39,7 +39,7 @@ pub(super) fn training(context: &Context<'_>, notes: &mut Vec<String>, lines: &m
     optimizer_and_offload(facts, lines);
     post_training(facts, notes, lines);
     adapter(facts, notes, lines);
-    precision(facts, lines);
+    precision(facts, notes, lines);
     tuning(facts, on_request, lines);
     gaps
 }
@@ -182,7 +182,7 @@ fn adapter(facts: &Facts, notes: &mut Vec<String>, lines: &mut YamlLines) {
 }
 
 /// Formats of weights, matrix multiplications and gradients.
-fn precision(facts: &Facts, lines: &mut YamlLines) {
+fn precision(facts: &Facts, notes: &mut Vec<String>, lines: &mut YamlLines) {
     let adapter = facts.text(Field::Adapter);
     let format = training_format(facts).map(|format| (format, Field::Precision));
     let stored =
@@ -196,7 +196,8 @@ fn precision(facts: &Facts, lines: &mut YamlLines) {
     };
     let gradients =
         facts.text(Field::GradientFormat).map(|word| line_from_field(facts, "gradients", Field::GradientFormat, word));
-    lines.section(&["precision"], section.into_iter().flatten().chain(gradients).collect());
+    let bf16 = bf16_layers(facts, notes);
+    lines.section(&["precision"], section.into_iter().flatten().chain(gradients).chain(bf16).collect());
 }
 
 /// Overlap of communication, and kernels.
@@ -381,4 +382,22 @@ fn optimizer(name: &str) -> Option<Optimizer> {
             () => None,
         }
     })
+}
+
+/// The number of layers that are computed in 16 bit at the ends of the model.
+fn bf16_layers(facts: &Facts, notes: &mut Vec<String>) -> Option<Line> {
+    let ends = [Field::Bf16LayersAtStart, Field::Bf16LayersAtEnd].map(|field| facts.count(field));
+    if facts.flag(Field::Bf16Ends) != Some(true) {
+        return None;
+    }
+    // Defaults of Megatron-Core, and of the configurations of other tools, which replace them.
+    let replaced = facts.text(Field::Framework).is_some_and(|tool| matches!(tool, "megatron-bridge" | "nemo"));
+    let [start, end] = ends.map(|layers| layers.unwrap_or(if replaced { 0 } else { 1 }));
+    if start.abs_diff(end) > 1 || start > end {
+        notes.push(format!(
+            "{start} layers in 16 bit at the start and {end} at the end are planned as half of them at each end"
+        ));
+    }
+    let from = if ends == [None; 2] { Field::Bf16Ends } else { Field::Bf16LayersAtEnd };
+    (start + end > 0).then(|| line_from_field(facts, "bf16_layers", from, start + end))
 }

@@ -130,7 +130,24 @@ fn mixed(node: &Node, out: &mut ReadFields) -> bool {
     if text.contains("current_scaling") {
         out.set(Field::Fp8Recipe, "current_scaling", node.line);
     }
+    let [start, end] = bf16_ends(&text.replace('-', "_"));
+    if start + end > 0 {
+        out.fields.set_implied(Field::Bf16Ends, true, node.line);
+        out.fields.set_implied(Field::Bf16LayersAtStart, start, node.line);
+        out.fields.set_implied(Field::Bf16LayersAtEnd, end, node.line);
+    }
     found.is_some_and(|(_, precision)| out.set(Field::Precision, precision, node.line))
+}
+
+/// Layers that a mixed-precision recipe keeps in 16 bit at the start and at the end of the model (Megatron-Bridge 0.6,
+/// `training/mixed_precision.py`).
+fn bf16_ends(recipe: &str) -> [u64; 2] {
+    match recipe {
+        "nemotron_3_super_bf16_with_nvfp4_mixed" => [0, 14],
+        "nemotron_h_bf16_with_fp8_current_scaling_mixed" | "nanov2_bf16_with_fp8_current_scaling_mixed" => [2, 2],
+        _ if recipe.contains("current_scaling") => [1, 1],
+        _ => [0, 0],
+    }
 }
 
 /// Reads a compute precision such as `bf16`, `fp8_cs`, `fp8_mx` or `nvfp4`.

@@ -180,6 +180,9 @@ fn precision(key: &str, node: &Node, out: &mut ReadFields) -> Option<bool> {
             }
             true
         }
+        "first_last_layers_bf16" => out.flag(Field::Bf16Ends, node),
+        "num_layers_at_start_in_bf16" => out.int(Field::Bf16LayersAtStart, node),
+        "num_layers_at_end_in_bf16" => out.int(Field::Bf16LayersAtEnd, node),
         "precision" | "params_dtype" => super::precision(out, node),
         _ => return None,
     })

@@ -25,6 +25,8 @@ pub(crate) struct Training {
     pub(crate) sequence: u64,
     pub(crate) steps: u64,
     pub(crate) format: Format,
+    /// Number of layers that are computed in 16 bit at the start and at the end of the model, if the format is narrower.
+    pub(crate) bf16_ends: Option<[u64; 2]>,
     pub(crate) sharding: Sharding,
     /// Number of replicas over which the state is sharded, if not all.
     pub(crate) shard: Option<u64>,
@@ -62,6 +64,10 @@ impl Training {
             sequence,
             steps: options.steps.or(by_tokens).unwrap_or(STEPS),
             format: scenario.format(phase),
+            bf16_ends: scenario
+                .training_input(phase)
+                .map(|input| input.bf16_ends().map(|layers| layers as u64))
+                .filter(|ends| *ends != [0, 0]),
             sharding: scenario.sharding(phase),
             shard: maybe(plan.shard),
             recompute: recomputation.mode,

@@ -8,12 +8,13 @@ use super::{Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training};
 use crate::launch::words::{Arguments, Word};
+use atlas_plan::knob::Knob;
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
     let model = job.model_name_in("megatron-bridge")?;
     let mut draft = Draft::new("megatron-bridge", job, "nvcr.io/nvidia/nemo:25.09");
-    draft.expressed = EXPRESSED.to_vec();
+    draft.expressed = EXPRESSED.into_iter().chain([Knob::Bf16Layers]).collect();
     draft.variables.push(("MEGATRON_BRIDGE", "/opt/Megatron-Bridge".to_owned()));
     draft.start = Launcher::Torchrun;
     draft.program = vec![Word::Shell("\"$MEGATRON_BRIDGE/scripts/training/run_recipe.py\"")];
@@ -78,13 +79,22 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
 }
 
 fn precision_and_optimizer(t: &Training, a: &mut Arguments, draft: &mut Draft) {
-    a.comment("precision").assign("model.bf16", "true");
-    match t.format {
-        Format::Bf16 => {}
-        Format::Fp8 => drop(a.assign("model.fp8", "hybrid")),
-        Format::Mxfp8 => drop(a.assign("model.fp8", "e4m3").assign("model.fp8_recipe", "mxfp8")),
-        Format::Fp4 => drop(a.assign("model.fp4", "e2m1").assign("model.fp4_recipe", "nvfp4")),
-        other => draft.reject(
+    a.comment("precision");
+    // The named configuration replaces the formats of the model.
+    match (t.format, t.bf16_ends) {
+        (Format::Bf16, _) => drop(a.assign("mixed_precision", "bf16_mixed")),
+        (Format::Fp8, None) => drop(a.assign("mixed_precision", "bf16_with_fp8_delayed_scaling_mixed")),
+        (Format::Fp8, Some([1, 1])) => drop(a.assign("mixed_precision", "bf16_with_fp8_current_scaling_mixed")),
+        (Format::Fp8, Some([2, 2])) => {
+            a.assign("mixed_precision", "nemotron_h_bf16_with_fp8_current_scaling_mixed");
+        }
+        (Format::Mxfp8, None) => drop(a.assign("mixed_precision", "bf16_with_mxfp8_mixed")),
+        (Format::Fp4, None) => drop(a.assign("mixed_precision", "bf16_with_nvfp4_mixed")),
+        (Format::Fp8 | Format::Mxfp8 | Format::Fp4, Some(_)) => draft.reject(
+            "bf16_layers",
+            "Megatron-Bridge has configurations of mixed precision with 0 layers in 16 bit, and with 2 or 4 in fp8",
+        ),
+        (other, _) => draft.reject(
             "precision",
             format!("launch files for Megatron-Bridge do not support training in {}", other.name()),
         ),

@@ -45,6 +45,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.expressed.extend([
         Knob::CpCommType,
         Knob::MtpLayers,
+        Knob::Bf16Layers,
         Knob::RecomputeLayers,
         Knob::Shard,
         Knob::CpuOffload,
@@ -255,6 +256,17 @@ fn precision(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) 
         Format::Fp4 => drop(a.put_switch("--bf16", true).put("--fp4-format", "e2m1").put("--fp4-recipe", "nvfp4")),
         other => draft
             .reject("precision", format!("launch files for Megatron-LM do not support training in {}", other.name())),
+    }
+    if let Some([start, end]) = t.bf16_ends {
+        if end > count(job.transformer.n_layers) / t.pp {
+            draft.reject("bf16_layers", "at each end of the model, at most the layers of a pipeline stage");
+        }
+        // Delayed scaling, the default, does not support layers in 16 bit.
+        if t.format == Format::Fp8 {
+            a.put("--fp8-recipe", "tensorwise");
+        }
+        a.put_switch("--first-last-layers-bf16", true);
+        a.put("--num-layers-at-start-in-bf16", start).put("--num-layers-at-end-in-bf16", end);
     }
     match job.scenario.base.plan.gradient_format {
         Some(Format::Fp32) => drop(a.put_switch("--accumulate-allreduce-grads-in-fp32", true)),
