@@ -291,6 +291,7 @@ pub const COLUMNS: &[Column] = &[
     column("optimizer_state_format", &[], Word(&["precision", "optimizer"]), Text)
         .help("format of the optimizer states"),
     field("gradient_format", &[], Knob::GradientFormat),
+    field("bf16_layers", &[], Knob::Bf16Layers),
     field("trained", &[], Knob::Trained),
     field("lora_targets", &[], Knob::LoraTargets),
     field("cpu_offload", &[], Knob::CpuOffload),

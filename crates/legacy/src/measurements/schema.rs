@@ -161,6 +161,7 @@ const TRAINING: &[Column] = &[
     column("optimizer", Type::Choice(&["adam", "sgd", "adafactor", "muon", "lion"])),
     column("optimizer_state_format", Type::Format),
     column("gradient_format", Type::Format),
+    column("bf16_layers", Type::Count),
     column("trained", Type::Choice(&["all", "lora"])),
     column("lora_targets", Type::Choice(&["all", "attention"])),
     column("cpu_offload", Type::Choice(&["none", "optimizer", "parameters"])),

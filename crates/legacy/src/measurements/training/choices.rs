@@ -87,6 +87,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
         record.convert("overlap_data", true, quote("overlappeddistributedoptimizer"));
     }
     prediction(record, &lower, family);
+    bf16_layers(record, family);
     optimizer(record, &lower);
     schedule(record, row, &lower);
     recompute(record, row, &lower);
@@ -109,6 +110,16 @@ fn prediction(record: &mut Record, lower: &str, family: &str) {
     };
     if let Some((layers, file)) = recipe {
         record.assume("mtp_layers", layers, format!("not stated, the recipe of the software ({file})"));
+    }
+}
+
+/// Fills the number of layers that recipes keep in 16 bit. Benchmarks of fp8 with current scaling, whose recipe keeps two,
+/// keep none (`perf_recipes/_common.py` of Megatron-Bridge 0.6, `scripts/performance/utils.py` of NeMo 2.3.0).
+fn bf16_layers(record: &mut Record, family: &str) {
+    let is = |column: &str, value: &str| record.text(column) == value;
+    if family == "megatron-bridge" && is("model", "nemotron-3-super-120b-a12b") && is("precision", "nvfp4") {
+        let how = "not stated, the recipe of the software (nemotron_3_super_bf16_with_nvfp4_mixed)";
+        record.assume("bf16_layers", 14.0, how);
     }
 }
 

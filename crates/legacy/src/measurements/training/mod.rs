@@ -91,6 +91,19 @@ mod tests {
     }
 
     #[test]
+    fn layers_in_16_bit_are_those_of_the_recipe_of_this_precision() {
+        let layers = |software: &str, model: &str, precision: &str| {
+            let row =
+                format!("a,2026-03-01,{software},nvidia-gb200,4,64,,,{model},4096,1,2048,4,1,,,{precision},9000,");
+            converted(HEAD, &row).text("bf16_layers").to_owned()
+        };
+        assert_eq!(layers("Megatron-Bridge 26.04", "nemotron-3-super-120b-a12b", "nvfp4"), "14");
+        assert_eq!(layers("Megatron-Bridge 26.04", "nemotron-3-super-120b-a12b", "mxfp8"), "");
+        assert_eq!(layers("Megatron-Bridge 26.04", "llama3-70b", "nvfp4"), "");
+        assert_eq!(layers("Megatron-Core", "nemotron-3-super-120b-a12b", "nvfp4"), "");
+    }
+
+    #[test]
     fn row_without_batch_and_sequence_length_is_excluded() {
         let r = converted(HEAD, "a,2024-03-01,NeMo,nvidia-h100-sxm-80gb,8,64,,,llama2-7b,,,,1,1,,,bf16,9000,");
         assert!(r.is_excluded());
