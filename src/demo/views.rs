@@ -46,6 +46,8 @@ macro_rules! for_all_views {
             Releases "releases" releases,
             /// Which models run on which targets.
             Fits "fits" fits,
+            /// The number formats in which the scenario could run.
+            Formats "formats" formats,
         }
     };
 }
@@ -85,6 +87,6 @@ impl View {
     /// Whether the steps of a tour can show it. The other views are about jobs, files and the whole catalog.
     #[must_use]
     pub fn is_in_tours(self) -> bool {
-        !matches!(self, View::Watch | View::History | View::Launch | View::Releases | View::Fits)
+        !matches!(self, View::Watch | View::History | View::Launch | View::Releases | View::Fits | View::Formats)
     }
 }

@@ -168,6 +168,12 @@ fn release_views_match_their_snapshots() {
 }
 
 #[test]
+fn formats_view_matches_its_snapshots() {
+    pictures("formats", "Wjjvf", |_| {});
+    pictures("formats_does_not_fit", "Wjj:tp=1<Enter>vfk", |_| {});
+}
+
+#[test]
 fn disabled_history_is_stated_in_the_history_view() {
     let mut hands = Harness::new(80, 24);
     assert!(hands.keys("vh").text().contains("ATLAS_HISTORY is off"), "{}", hands.text());

@@ -40,8 +40,8 @@ use crate::tui::views::scenarios::state::Tabs;
 use crate::tui::views::sweep::state::SweepSettings;
 use crate::tui::views::timeline::state::Timeline;
 use crate::tui::views::{
-    fits::state as fits, history::state as history, idle::state as idle, launch::state as launch,
-    releases::state as releases, watch::state as watch,
+    fits::state as fits, formats::state as formats, history::state as history, idle::state as idle,
+    launch::state as launch, releases::state as releases, watch::state as watch,
 };
 use crate::tui::widgets::graphics::Graphics;
 use crate::tui::work::queries::Queries;
@@ -173,6 +173,8 @@ pub struct App {
     pub releases: releases::State,
     /// The table of models and targets.
     pub fits: fits::State,
+    /// The number formats.
+    pub formats: formats::State,
     /// Idle nodes of detected targets.
     pub idle: idle::State,
     /// Detection of targets.
@@ -276,6 +278,7 @@ impl App {
             launch: launch::State::default(),
             releases: releases::State::default(),
             fits: fits::State::default(),
+            formats: formats::State::default(),
             idle: idle::State::default(),
             detect: detecting::State::default(),
             search: None,

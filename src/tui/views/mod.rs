@@ -13,6 +13,7 @@ pub mod diff;
 pub mod edits;
 pub mod explain;
 pub mod fits;
+pub mod formats;
 pub mod frontier;
 pub mod history;
 pub mod idle;

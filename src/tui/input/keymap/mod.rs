@@ -304,9 +304,10 @@ mod tests {
     fn every_pane_and_every_view_has_a_key() {
         let panes = (1..=4).map(Action::FocusPane);
         let views = [View::Compare, View::Schedule, View::Problems, View::Measurements, View::Diff];
-        let views = views.into_iter().chain([View::Watch, View::History, View::Launch, View::Releases, View::Fits]);
+        let others = [View::Watch, View::History, View::Launch, View::Releases, View::Fits, View::Formats];
+        let views = views.into_iter().chain(others);
         let keys: Vec<&str> = panes.chain(views.map(Action::Show)).map(key_of).collect();
-        assert_eq!(keys, ["H", "W", "K", "V", "C", "vs", "!", "vm", "vd", "vj", "vh", "vl", "@", "#"]);
+        assert_eq!(keys, ["H", "W", "K", "V", "C", "vs", "!", "vm", "vd", "vj", "vh", "vl", "@", "#", "vf"]);
     }
 
     /// Letters bound in both cases: the actions of the lower and of the upper case, and how they are related. If two
