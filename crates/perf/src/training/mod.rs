@@ -8,6 +8,7 @@
 //! image. A convolutional network has `seq` = 1, so that `micro` and `global` count images and "tokens" per second are
 //! images per second. In a vision transformer, `seq` is the number of patches plus the class token.
 
+pub mod accumulation;
 pub mod adapters;
 mod blocks;
 mod breakdown;

@@ -12,11 +12,11 @@ use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
 use atlas_perf::convolution::Residual;
 use atlas_perf::training::Offload;
+use atlas_perf::training::accumulation::{AccumulationTime, accumulation};
 use atlas_perf::training::memory;
 use atlas_perf::training::memory::LocalParams;
 use atlas_perf::training::optimizer;
 use atlas_perf::training::stages::{bf16_chunk_layers, chunk_layers};
-use atlas_perf::training::step::{AccumulationTime, accumulation};
 use atlas_perf::training::{
     ContextExchange, Sharding, TrainingEstimate, TrainingInput, comm, estimate, estimate_with_plan,
 };
