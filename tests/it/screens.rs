@@ -391,7 +391,7 @@ fn reload_keeps_selection_overrides_marks_and_baseline() {
 }
 
 #[test]
-fn only_files_that_are_kept_or_fixed_are_said_to_be() {
+fn status_does_not_report_files_as_kept_or_fixed_if_they_are_not() {
     let dir = tempfile::tempdir().unwrap();
     let layer = dir.path().join("workload");
     std::fs::create_dir(&layer).unwrap();

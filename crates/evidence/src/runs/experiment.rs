@@ -99,7 +99,7 @@ fn without_factor(runs: &[&Run]) -> Vec<f64> {
     logs.iter().enumerate().filter_map(|(at, log)| Some(log - median(others(at))?)).collect()
 }
 
-/// Errors of the evaluated runs; `None` if there are none.
+/// Errors of the evaluated runs; `None` if no run was evaluated.
 fn outcome(cluster: &str, runs: usize, judged: &[(EvaluatedRun, f64)], remains: &[f64]) -> Option<Outcome> {
     let relative = |log: f64| math::exp(-log) - 1.0;
     let inside = |held: &dyn Fn(&(EvaluatedRun, f64)) -> bool| {
@@ -191,7 +191,7 @@ struct JudgedCluster<'a> {
     remains: Vec<f64>,
 }
 
-/// Evaluates every cluster with the components of its source; `None` if there are none.
+/// Evaluates every cluster with the components of its source; `None` if no run was evaluated.
 fn judged(
     runs: &[Run],
     quantity: Quantity,

@@ -8,7 +8,7 @@ use super::{listed, metrics};
 use crate::tui::app::App;
 use crate::tui::views::alternatives;
 
-/// Returns every format with its metrics, or why it cannot run; `None` if there are none.
+/// Returns every format with its metrics, or why it cannot run; `None` if no format is listed.
 #[must_use]
 pub fn document(app: &App) -> Option<Document> {
     let all = listed(app).filter(|all| !all.rows.is_empty())?;
